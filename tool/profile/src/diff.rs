@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::profile::{
-    Amount, Amounts, Link, MethodName, Metric, NodeAmounts, NodeIndex, Part, Profile, Quantity, Unit, derived,
+    Amount, Amounts, Link, MethodName, Metric, NodeAmounts, NodeIndex, Part, Profile, Quantity, Sampled, Unit, derived,
 };
 use crate::report::belief::Belief;
 use crate::report::flat::flat;
@@ -130,6 +130,8 @@ pub struct Comparison<'a> {
     pub derived: Vec<Metric>,
     /// The trees of all threads of all runs, one laid upon the other.
     pub nodes: Vec<DiffNode>,
+    /// Where in these the samples of each run were, those before first.
+    pub(crate) sampled: Vec<Sampled>,
     /// What each method took, in the order of `names`; those that were called in none have nothing.
     of_methods: Rows,
     /// What each node took.
@@ -219,6 +221,7 @@ pub fn compare<'a>(before: &[Run<'a>], after: &[Run<'a>], per: Option<Per>) -> C
         metrics,
         of_runs,
         nodes: Vec::new(),
+        sampled: Vec::new(),
         of_methods: rows.clone(),
         of_nodes: rows.clone(),
         of_roots: rows,
@@ -254,6 +257,7 @@ pub fn compare<'a>(before: &[Run<'a>], after: &[Run<'a>], per: Option<Per>) -> C
                 comparison.of_roots.add(roots, number, &amounts);
             }
         }
+        comparison.sampled.push(profile.merged.sampled.placed(&place_of));
     }
     comparison
 }

@@ -24,7 +24,9 @@ use serde::Serialize;
 
 use crate::diff::condition::Judgements;
 use crate::diff::{self, Comparison, Pair, Presence};
-use crate::profile::{Amounts, Column, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Ratio, Tree};
+use crate::profile::{
+    Amounts, Column, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Ratio, Sampled, Tree,
+};
 use crate::report::{json, text};
 use crate::snapshot::columns::{self, Other};
 use headwater_terms::printable::printable;
@@ -47,6 +49,8 @@ struct Block {
     handed: Vec<usize>,
     /// Those whose calls may be missing.
     at_least: Vec<usize>,
+    #[serde(skip_serializing_if = "Sampled::is_empty")]
+    sampled: Sampled,
 }
 
 /// A method's names, for machines and for people.
@@ -162,7 +166,7 @@ pub fn write_profile(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
         None => format!("{} (pid {}): {}", profile.target.main, profile.target.pid, roots.join(", ")),
     };
     let title = printable(&title);
-    let merged_is_first_thread = profile.threads.first().is_some_and(|first| first.tree == profile.merged);
+    let merged_is_first_thread = profile.threads.first().is_some_and(|first| first.tree.has_the_same(&profile.merged));
     let merged = (!merged_is_first_thread).then_some(&profile.merged);
     let mut data = Vec::new();
     let trees = merged.into_iter().chain(profile.threads.iter().map(|thread| &thread.tree));
@@ -175,7 +179,10 @@ pub fn write_profile(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
             columns.iter().zip(&is_uncertain).map(|(column, uncertain)| (Some(&**column), *uncertain)).collect();
         block(tree, &others, &profile.incomplete_nodes(tree), &mut data)
     };
-    let blocks = trees.map(&mut block_of).collect();
+    let mut blocks: Vec<Block> = trees.map(&mut block_of).collect();
+    if let Some(of_all) = blocks.first_mut() {
+        of_all.sampled = profile.merged.sampled.clone();
+    }
     let facts = ProfileFacts {
         kind: "profile",
         title: &title,
@@ -211,7 +218,7 @@ pub fn write_diff(comparison: &Comparison<'_>, judgements: Judgements<'_>, out: 
         .into_iter()
         .enumerate()
         .map(|(run, side)| {
-            let (tree, incomplete) = one_side(comparison, side);
+            let (tree, incomplete) = one_side(comparison, run, side);
             let columns = columns_of(comparison, run, side, &tree);
             let others: Vec<Other<'_>> =
                 columns.iter().map(|(column, is_uncertain)| (Some(column), *is_uncertain)).collect();
@@ -250,7 +257,7 @@ fn lossy(text: Vec<u8>) -> String {
 }
 
 /// What one of the profiles has of a comparison's nodes.
-fn one_side(comparison: &Comparison<'_>, side: fn(Pair<'_>) -> Option<Amounts>) -> (Tree, Vec<bool>) {
+fn one_side(comparison: &Comparison<'_>, run: usize, side: fn(Pair<'_>) -> Option<Amounts>) -> (Tree, Vec<bool>) {
     let nodes = comparison.nodes.iter().enumerate().map(|(index, node)| {
         let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least, .. } =
             side(comparison.node(index)).unwrap_or_default();
@@ -259,7 +266,7 @@ fn one_side(comparison: &Comparison<'_>, side: fn(Pair<'_>) -> Option<Amounts>) 
         (Node { parent, link, method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu }, at_least)
     });
     let (nodes, incomplete) = nodes.unzip();
-    (Tree::of(nodes), incomplete)
+    (Tree { sampled: comparison.sampled[run].clone(), ..Tree::of(nodes) }, incomplete)
 }
 
 /// What it has of the metrics that are in columns, and whether that is uncertain.
@@ -286,7 +293,13 @@ fn block(tree: &Tree, others: &[Other<'_>], incomplete: &[bool], data: &mut Vec<
     let handed = tree.nodes.iter().enumerate().filter(|(_, node)| node.link.is_some()).map(|(index, _)| index);
     let at_least = incomplete.iter().enumerate().filter(|(_, incomplete)| **incomplete).map(|(index, _)| index);
     let bytes = data.len() - before;
-    Block { nodes: tree.nodes.len(), bytes, handed: handed.collect(), at_least: at_least.collect() }
+    Block {
+        nodes: tree.nodes.len(),
+        bytes,
+        handed: handed.collect(),
+        at_least: at_least.collect(),
+        sampled: tree.sampled.clone(),
+    }
 }
 
 fn fill(title: &str, facts: &impl Serialize, data: &[u8], out: &mut impl Write) -> io::Result<()> {

@@ -132,8 +132,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
 
 /// The tree of all threads equals the first's.
 fn is_derived(profile: &Profile) -> bool {
-    let Tree { nodes, counted, sampled: _ } = &profile.merged;
-    profile.threads.first().is_some_and(|only| only.tree.nodes == *nodes && only.tree.counted == *counted)
+    profile.threads.first().is_some_and(|only| only.tree.has_the_same(&profile.merged))
 }
 
 /// The trees that are stored, in their order.

@@ -74,6 +74,20 @@ impl Sampled {
         self.roots.is_empty()
     }
 
+    /// The same of a tree in which the nodes have these places.
+    pub(crate) fn placed(&self, place_of: &[usize]) -> Sampled {
+        let place = |node: NodeIndex| NodeIndex(place_of[node.0]);
+        let roots = self.roots.iter().map(|root| SampledRoot { node: place(root.node), ..*root }).collect();
+        let mut own: Vec<(NodeIndex, u32)> = self.own.iter().map(|(node, samples)| (place(*node), *samples)).collect();
+        own.sort_unstable();
+        own.dedup_by(|of, before| {
+            let is_same = of.0 == before.0;
+            before.1 = if is_same { before.1.saturating_add(of.1) } else { before.1 };
+            is_same
+        });
+        Sampled { roots, own }
+    }
+
     /// Whether all that it speaks of is in a tree of so many nodes.
     pub(crate) fn holds(&self, nodes: usize) -> bool {
         let ascends = self.own.windows(2).all(|two| two[0].0 < two[1].0);

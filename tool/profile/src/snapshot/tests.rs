@@ -62,8 +62,9 @@ fn the_only_threads_tree_is_not_stored_twice() {
 #[test]
 fn samples_come_back_if_their_nodes_are_there() {
     let tree = random_tree(3, 200, 50);
+    let last = tree.nodes.len() - 1;
     for (node, threads, is_whole) in
-        [(199, Vec::new(), true), (199, vec![tree.clone()], true), (200, Vec::new(), false)]
+        [(last, Vec::new(), true), (last, vec![tree.clone()], true), (last + 1, Vec::new(), false)]
     {
         let root = SampledRoot { node: NodeIndex(0), samples: 8, chance_ns: u64::MAX };
         let sampled = Sampled::of(vec![root], [(NodeIndex(7), 0), (NodeIndex(9), u32::MAX), (NodeIndex(node), 5)]);

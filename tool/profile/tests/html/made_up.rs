@@ -5,8 +5,8 @@ use std::time::Duration;
 use headwater_profile::profile::{
     Basis, Blocked, Budget, Clock, ClockMode, ClockSource, ContendedLock, Contention, Control, ControlKind, CpuSamples,
     DroppedMethod, Environment, Events, Holder, Hotswap, Leaver, Link, LockKind, MethodIndex, MethodName,
-    MethodStatistics, Node, NodeIndex, OpenCalls, Profile, Root, RootOverhead, Skipped, Target, ThreadProfile, Tree,
-    Unfinished, Wait, WaitPlace,
+    MethodStatistics, Node, NodeIndex, OpenCalls, Profile, Root, RootOverhead, Sampled, SampledRoot, Skipped, Target,
+    ThreadProfile, Tree, Unfinished, Wait, WaitPlace,
 };
 use headwater_profile::report::Options;
 use headwater_protocol::ThreadId;
@@ -225,7 +225,10 @@ pub fn large(nodes: usize) -> Profile {
         MethodName { machine: format!("{name}(I)V"), display: format!("{name}(int)") }
     });
     let methods = methods.collect();
-    Profile { methods, statistics: Vec::new(), ..of(vec![(ThreadId(1), "main".to_owned(), tree)]) }
+    let mut profile = Profile { methods, statistics: Vec::new(), ..of(vec![(ThreadId(1), "main".to_owned(), tree)]) };
+    // There are never so many samples.
+    profile.merged.sampled = Sampled::default();
+    profile
 }
 
 fn of(threads: Vec<(ThreadId, String, Tree)>) -> Profile {
@@ -320,5 +323,15 @@ fn of(threads: Vec<(ThreadId, String, Tree)>) -> Profile {
     };
     let everyone = Options { threads: vec!["*".parse().expect("a selector")], ..Options::default() };
     profile.merged = everyone.narrowed(&profile).merged.clone();
+    profile.merged.sampled = sampled(&profile.merged.nodes);
     profile
+}
+
+/// As if samples had fallen where time is.
+fn sampled(nodes: &[Node]) -> Sampled {
+    let samples = |node: &Node| (node.self_ns / 30_000) as u32;
+    let all = nodes.iter().map(samples).sum::<u32>().into();
+    let root = |(node, _)| SampledRoot { node: NodeIndex(node), samples: all, chance_ns: 60 };
+    let roots = nodes.iter().enumerate().filter(|(_, node)| node.caller().is_none()).map(root);
+    Sampled::of(roots.collect(), nodes.iter().enumerate().map(|(index, node)| (NodeIndex(index), samples(node))))
 }

@@ -9,30 +9,38 @@ export interface Arc {
   amounts: Amounts;
 }
 
+/** A row that is being added up. */
+interface Sum {
+  row: Amounts;
+  /** What samples stand for, squared: see Chances. */
+  seen: number;
+  totalSeen: number;
+}
+
 /** What each method took; undefined for those that were not called. */
 export function flat(shape: Shape, columns: Columns, methods: number): (Amounts | undefined)[] {
-  const rows: (Amounts | undefined)[] = new Array(methods);
+  const sums: (Sum | undefined)[] = new Array(methods).fill(undefined);
   const open = new Int32Array(methods);
   const { method } = shape;
   shape.walk(
     (node) => {
-      const row = (rows[method[node]] ??= nothing());
-      addOwn(row, columns, node);
-      if (open[method[node]]++ === 0) addTotal(row, columns, node, 1);
+      const sum = (sums[method[node]] ??= none());
+      addOwn(sum, columns, node);
+      if (open[method[node]]++ === 0) addTotal(sum, columns, node);
     },
     (node) => open[method[node]]--,
   );
-  return rows;
+  return sums.map((sum) => sum && settled(sum, columns));
 }
 
 /** A method's callers and callees, in no particular order. */
 export function arcs(shape: Shape, columns: Columns, of: number): { callers: Arc[]; callees: Arc[] } {
-  const callers = new Map<number, Amounts>();
-  const callees = new Map<number, Amounts>();
-  const get = (map: Map<number, Amounts>, method: number) => {
-    let amounts = map.get(method);
-    if (amounts === undefined) map.set(method, (amounts = nothing()));
-    return amounts;
+  const callers = new Map<number, Sum>();
+  const callees = new Map<number, Sum>();
+  const get = (map: Map<number, Sum>, method: number) => {
+    let sum = map.get(method);
+    if (sum === undefined) map.set(method, (sum = none()));
+    return sum;
   };
   const { method, parent } = shape;
   const path: number[] = [];
@@ -45,16 +53,16 @@ export function arcs(shape: Shape, columns: Columns, of: number): { callers: Arc
       if (caller === of) {
         const child = get(callees, method[node]);
         addOwn(child, columns, node);
-        if (method[node] !== of) addTotal(child, columns, node, 1);
+        if (method[node] !== of) addTotal(child, columns, node);
       }
       if (method[node] === of) {
         const arc = get(callers, caller);
         addOwn(arc, columns, node);
-        if (open.length === 0) addTotal(arc, columns, node, 1);
+        if (open.length === 0) addTotal(arc, columns, node);
         else {
           // The enclosing call's child on the way here was given this time too.
           const child = path[open[open.length - 1] + 1];
-          if (child !== undefined) get(callees, method[child]).total -= columns.total[node];
+          if (child !== undefined) get(callees, method[child]).row.total -= columns.total[node];
         }
         open.push(path.length);
       }
@@ -65,21 +73,31 @@ export function arcs(shape: Shape, columns: Columns, of: number): { callers: Arc
       if (method[node] === of) open.pop();
     },
   );
-  const list = (map: Map<number, Amounts>) => [...map].map(([method, amounts]) => ({ method, amounts }));
+  const list = (map: Map<number, Sum>) => [...map].map(([method, sum]) => ({ method, amounts: settled(sum, columns) }));
   return { callers: list(callers), callees: list(callees) };
 }
 
-function addOwn(sum: Amounts, columns: Columns, node: number): void {
-  sum.calls += columns.calls[node];
-  sum.thrown += columns.thrown[node];
-  sum.self += columns.self[node];
-  sum.error += columns.error[node];
-  sum.samples += columns.samples[node];
-  sum.running += columns.running[node];
-  if (columns.atLeast[node] === 1) sum.atLeast = true;
+const none = (): Sum => ({ row: nothing(), seen: 0, totalSeen: 0 });
+
+function addOwn(sum: Sum, columns: Columns, node: number): void {
+  const { row } = sum;
+  row.calls += columns.calls[node];
+  row.thrown += columns.thrown[node];
+  row.self += columns.self[node];
+  row.error += (columns.chances?.rest ?? columns.error)[node];
+  row.samples += columns.samples[node];
+  row.running += columns.running[node];
+  if (columns.atLeast[node] === 1) row.atLeast = true;
+  sum.seen += columns.chances?.seen[node] ?? 0;
 }
 
-function addTotal(sum: Amounts, columns: Columns, node: number, times: number): void {
-  sum.total += times * columns.total[node];
-  sum.totalError += times * columns.totalError[node];
+function addTotal(sum: Sum, columns: Columns, node: number): void {
+  sum.row.total += columns.total[node];
+  sum.row.totalError += (columns.chances?.totalRest ?? columns.totalError)[node];
+  sum.totalSeen += columns.chances?.totalSeen[node] ?? 0;
+}
+
+function settled({ row, seen, totalSeen }: Sum, { chances }: Columns): Amounts {
+  chances?.settle(row, seen, totalSeen);
+  return row;
 }

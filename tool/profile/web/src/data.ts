@@ -1,5 +1,6 @@
 // The data that the tool put into the page: see tool/src/page.rs.
 
+import { Chances, type Sampled } from "./chances";
 import { NONE, Shape, type Columns } from "./tree";
 
 /** What the JSON report has but for its calls: docs/GUIDE.md describes it. */
@@ -100,7 +101,7 @@ interface Facts {
   foot: string;
   /** Machine name, name for people. */
   methods: [string, string][];
-  blocks: { nodes: number; bytes: number; handed: number[]; at_least: number[] }[];
+  blocks: { nodes: number; bytes: number; handed: number[]; at_least: number[]; sampled?: Sampled }[];
   /** What adds up, and what follows from it. */
   metrics: Metric[];
   derived: Metric[];
@@ -169,11 +170,12 @@ export async function load(): Promise<Data> {
   return {
     facts,
     block: (index) => {
-      const { nodes, handed, at_least } = facts.blocks[index];
+      const { nodes, handed, at_least, sampled } = facts.blocks[index];
       const metrics = facts.metrics.filter(({ place }) => place === "column");
       const stored = decode(bytes.subarray(starts[index], starts[index + 1]), nodes, metrics);
       for (const node of handed) stored.handed[node] = 1;
       for (const node of at_least) stored.columns.atLeast[node] = 1;
+      if (sampled !== undefined) stored.columns.chances = new Chances(sampled, stored.parent, stored.handed, stored.columns);
       return stored;
     },
   };
@@ -231,7 +233,7 @@ export function columnsOf(stored: Stored, metrics: Metric[], metric: Metric): Co
     total[parent[node]] += total[node];
     totalError[parent[node]] += totalError[node];
   }
-  return { ...columns, self: own, error, total, totalError };
+  return { ...columns, self: own, error, total, totalError, chances: undefined };
 }
 
 /** Methods of one name, of different class loaders, are one to the reader: the first of them. */

@@ -1,5 +1,7 @@
 // Calling context trees as columns, and ways through them. None recurses: a tree may be as deep as a stack.
 
+import type { Chances } from "./chances";
+
 /** No node: above the roots, or nothing selected. */
 export const NONE = -1;
 
@@ -43,6 +45,8 @@ export interface Columns {
   total: Float64Array;
   /** Calls may be missing: 1. */
   atLeast: Uint8Array;
+  /** What of the uncertainties is chance, where that is known. */
+  chances?: Chances;
 }
 
 /** A tree's shape. Parents come before their children. */
