@@ -22,6 +22,9 @@ fn record(target: &mut Process, file: &Path) {
     let tool = tool.finish();
     assert!(tool.status.success(), "{:#?}", tool.stderr);
     assert_eq!(tool.stdout, Vec::<String>::new());
+    let said = tool.stderr.iter().skip_while(|line| !line.ends_with("is written")).collect::<Vec<_>>();
+    assert!(said[0].contains(&file) && said[1].starts_with("times"), "{:#?}", tool.stderr);
+    assert!(said.iter().any(|line| line.contains("root Counting::root: entered 2 times")), "{said:#?}");
 }
 
 fn report(snapshot: &Path, view: &str) -> Value {

@@ -79,7 +79,11 @@ pub(super) fn conclude(result: Result<Outcome, ProfileError>, output: &Output) -
         complain(&nothing.to_string());
     }
     match output.write(&outcome.profile, Origin::Recording) {
-        Ok(()) => {}
+        Ok(()) => {
+            if let Some(gist) = output.gist(&outcome.profile) {
+                complain(&gist);
+            }
+        }
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => {
             let code = fail(1, &format!("the report could not be written: {error}"));

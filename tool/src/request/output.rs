@@ -216,6 +216,14 @@ impl Output {
         self.output.is_some()
     }
 
+    /// What to say to somebody who has not read the report, because it is in a file.
+    pub(crate) fn gist(&self, profile: &Profile) -> Option<String> {
+        let path = self.output.as_deref()?;
+        let mut text = format!("{} is written\n", path.display()).into_bytes();
+        text::gist::write(profile, &self.style(Origin::Recording, Screen::None), &mut text).ok()?;
+        Some(String::from_utf8_lossy(text.trim_ascii_end()).into_owned())
+    }
+
     /// Whether a person has the report before them when it is written.
     pub(crate) fn is_read_at_once(&self) -> bool {
         self.output.is_none() && matches!(self.format_of(), Ok(Format::Text))

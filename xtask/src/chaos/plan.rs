@@ -164,11 +164,11 @@ pub(super) const AOT_CACHE: &str = "-XX:AOTCache=";
 pub(super) const POLICY: &str = "-Djava.security.policy==";
 
 impl Plan {
-    /// Whether threads of a target that had no heap say that they have ended.
+    /// Whether threads of a target that had no heap or metaspace say that they have ended.
     pub(super) fn is_starved(&self, said: &str) -> bool {
         let is_of_thread = |line: &str| line.contains("in thread \"") && !line.contains("headwater");
         let has_ended = said.contains("java.lang.OutOfMemoryError") && said.lines().any(is_of_thread);
-        self.fault == Fault::Scarce(Scarce::Heap) && has_ended
+        matches!(self.fault, Fault::Scarce(Scarce::Heap | Scarce::Metaspace)) && has_ended
     }
 
     /// The plan of a run.

@@ -44,7 +44,7 @@ pub(super) struct Outcome {
     pub(super) struck: bool,
     /// What the target has suffered.
     pub(super) harm: Vec<String>,
-    /// Threads of the target have ended, because there was no heap: so it may stand, or end, by itself.
+    /// Threads of the target have ended, because there was no heap or metaspace: so it may stand, or end, by itself.
     pub(super) starved: bool,
     /// What else was not as promised.
     pub(super) faults: Vec<String>,
@@ -98,7 +98,11 @@ impl Bench<'_> {
         write("target.log", &said)?;
         drop(target);
         outcome.starved = plan.is_starved(&said);
-        outcome.harm.retain(|harm| !outcome.starved || !BY_LOST_THREADS.iter().any(|it| harm.starts_with(it)));
+        if outcome.starved {
+            let is_by_us = |what: &String| !BY_LOST_THREADS.iter().any(|it| what.starts_with(it));
+            outcome.harm.retain(is_by_us);
+            outcome.faults.retain(is_by_us);
+        }
         let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
         if entries.map(|entry| entry.file_name()).any(|name| name.to_string_lossy().starts_with("hs_err_pid")) {
             outcome.harm.push("the JVM has crashed".to_owned());
@@ -125,8 +129,13 @@ impl Bench<'_> {
 }
 
 /// What is no harm by us where threads have ended, those of the JDK's HTTP server among them.
-const BY_LOST_THREADS: [&str; 4] =
-    ["it stands", "it is not as fast as before", "a call was held up", "the target has ended"];
+const BY_LOST_THREADS: [&str; 5] = [
+    "it stands",
+    "it is not as fast as before",
+    "a call was held up",
+    "the target has ended",
+    "the target takes no command",
+];
 
 impl Outcome {
     pub(super) fn is_good(&self) -> bool {

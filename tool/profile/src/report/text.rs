@@ -24,6 +24,7 @@ mod callers;
 mod cells;
 mod flat;
 mod further;
+pub mod gist;
 pub mod lines;
 mod locks;
 mod parts;
@@ -34,9 +35,6 @@ use lines::{Emphasis, Lines};
 
 /// Reasons for which methods were skipped are shown with so many examples.
 const EXAMPLES: usize = 3;
-
-/// From this part of all calls on it is said at the top that they may be missing.
-const MUCH_IS_MISSING: f64 = 0.01;
 
 /// Calls that are longer by more than so many times what they take may be more than a program can bear.
 const DEAR: f64 = 2.0;
@@ -186,28 +184,7 @@ pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> 
             given.push(advice);
         }
     }
-    let missing = profile.missing_share();
-    if missing > MUCH_IS_MISSING {
-        let is_sampled = |node: &Node| node.calls == 0 && node.total_ns > 0;
-        let sampled = match profile.basis.samples > 0 && profile.merged.nodes.iter().any(is_sampled) {
-            true => " (>=0: only seen in samples)",
-            false => "",
-        };
-        let unseen = match profile.unseen.len() {
-            0 => String::new(),
-            unseen => format!(
-                ", {} got no probes: (... not seen) marks their callers",
-                plural(unseen as u64, "method", "methods")
-            ),
-        };
-        writeln!(
-            out,
-            "about {:.0}% of the calls are missing, because the program did not wait until all methods were instrumented: >= marks \
-             counts that are too low{sampled}{unseen}\n  - record for longer\n  - where the program may be held up: --gentle off",
-            100.0 * missing
-        )?;
-    }
-    Ok(())
+    gist::missing_calls(profile, out)
 }
 
 /// What another tool recorded.
