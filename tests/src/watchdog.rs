@@ -114,14 +114,19 @@ fn described(pid: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::process::{Command, Stdio};
 
     use super::*;
 
     #[test]
     fn what_was_started_is_found_and_told_of() {
-        let mut child =
-            Command::new("sh").args(["-c", "read line; true"]).stdin(Stdio::piped()).spawn().expect("a shell");
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo; read line; true"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("a shell");
+        // Before that the kernel may not have what it was started with.
+        let mut line = [0];
+        child.stdout.take().expect("a pipe").read_exact(&mut line).expect("a line");
         let own = descendants(std::process::id());
         assert!(own.contains(&child.id()) && !own.contains(&std::process::id()), "{own:?}");
         assert!(described(child.id()).contains("read line"), "{}", described(child.id()));
