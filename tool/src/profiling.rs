@@ -320,6 +320,11 @@ pub(crate) async fn prepare(
         }
         _ => TimedBefore::default(),
     };
+    if let Some(sampling) = &sampling {
+        let lacking = sampling.lacking(timed.settled.as_ref());
+        log::debug!("sampled for {lacking:.1?} more");
+        session.serve_until(tokio::time::sleep(lacking)).await?;
+    }
     let long = timed.long();
     let mut before = sampling.map(|sampling| sampling.end(timed.settled));
     // Without limits nothing has to be among the first.

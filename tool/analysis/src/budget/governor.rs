@@ -295,7 +295,11 @@ impl Governor {
     /// What it is to keep to, and that as a part of what its calls take without probes.
     fn limit_of(&self, sum: &RootSum, clock: &Clock) -> (Limit, f64) {
         let limit = self.limit.at(sum.per_second, self.processors);
-        (limit, limit.part_of(sum.bare_call_ns(clock)))
+        let bare_ns = sum.bare_call_ns(clock);
+        let part = limit.part_of(bare_ns);
+        let is_slow = sum.without_probes_ns(clock) > self.rules.slow * sum.spanned.max(1.0) * bare_ns;
+        let times = if is_slow { self.rules.times_of_slow_code } else { 1.0 };
+        (limit, part.max((times * part).min(self.limit.part_of(bare_ns))))
     }
 
     fn sum(&self, root: MethodId, Window { tally: window, seconds, calls }: &Window) -> RootSum {

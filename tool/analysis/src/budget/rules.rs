@@ -28,6 +28,10 @@ pub(super) struct Rules {
     pub(super) least_cost: f64,
     /// A drop that brings less than this part of it is not worth the code that is discarded for it.
     pub(super) least_gain: f64,
+    /// Calls that take so many times what they took before, without their probes, are of code that is not compiled again yet:
+    pub(super) slow: f64,
+    /// so many times as much is allowed then, for every drop discards more of it.
+    pub(super) times_of_slow_code: f64,
     /// A pair counts so many times what it was calibrated to,
     times: f64,
     /// and so much at least;
@@ -50,6 +54,8 @@ impl Rules {
                 paused_of_lengthening: 0.0,
                 least_cost: 0.01,
                 least_gain: 0.0,
+                slow: f64::INFINITY,
+                times_of_slow_code: 1.0,
                 times: 1.0,
                 least_pair_ns: 0.0,
                 waits_in_line: false,
@@ -65,6 +71,8 @@ impl Rules {
                 paused_of_lengthening: 0.25,
                 least_cost: 0.001,
                 least_gain: 0.25,
+                slow: 2.0,
+                times_of_slow_code: 4.0,
                 times: 2.0,
                 least_pair_ns: 100.0,
                 waits_in_line: true,

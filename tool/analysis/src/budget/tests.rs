@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use headwater_protocol::MethodId;
-use headwater_protocol::ThreadId;
 use headwater_protocol::word::Event;
+use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
+mod slow;
 use super::*;
 use crate::decode::{ChunkCursor, Controls, DecodeOptions, Decoder, Scheduled};
 use headwater_profile::profile::{Clock, ClockMode, ClockSource};
