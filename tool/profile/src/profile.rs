@@ -314,11 +314,6 @@ impl Tree {
         Tree { nodes, counted: Vec::new(), sampled: Sampled::default() }
     }
 
-    /// Whether both have the same nodes with the same numbers.
-    pub(crate) fn has_the_same(&self, other: &Tree) -> bool {
-        self.nodes == other.nodes && self.counted == other.counted
-    }
-
     /// All calls.
     pub fn calls(&self) -> u64 {
         self.nodes.iter().map(|node| node.calls).sum()

@@ -387,3 +387,24 @@ impl fmt::Display for Plan {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_starved_where_its_own_threads_have_ended_for_want_of_memory() {
+        const ENDED: &str = "Exception: java.lang.OutOfMemoryError thrown from the UncaughtExceptionHandler in thread \"HTTP-Dispatcher\"";
+        let plan = |is_meant: fn(&Fault) -> bool| {
+            (0..1_000).map(|run| Plan::draw(1, run)).find(|plan| is_meant(&plan.fault)).expect("it is drawn sometimes")
+        };
+        let scarce = plan(|fault| *fault == Fault::Scarce(Scarce::Heap));
+        assert!(scarce.is_starved(ENDED));
+        assert!(!scarce.is_starved("java.lang.OutOfMemoryError: Java heap space"), "a call may fail");
+        assert!(
+            !scarce.is_starved(&ENDED.replace("HTTP-Dispatcher", "headwater")),
+            "ours is no thread of the target's"
+        );
+        assert!(!plan(|fault| *fault == Fault::Killed).is_starved(ENDED));
+    }
+}

@@ -7,7 +7,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Node, NodeIndex};
+use super::{Node, NodeIndex, Tree};
 
 /// The samples of a tree's nodes; nothing where its times rest on none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +46,8 @@ impl SampledRoot {
 /// As if one sample more were there and one not, so that what was never seen is not known to be nothing.
 fn variance(seen: f64, square: f64, whole: f64) -> f64 {
     let seen = seen + 0.5 * square;
-    seen * (1.0 - seen / whole).max(0.0)
+    // Of a root that never ran, samples stand for nothing.
+    if whole > 0.0 { seen * (1.0 - seen / whole).max(0.0) } else { 0.0 }
 }
 
 /// What a row's samples stand for, squared: in ns², not in its uncertainties yet.
@@ -93,6 +94,13 @@ impl Sampled {
         let ascends = self.own.windows(2).all(|two| two[0].0 < two[1].0);
         let mut all = self.own.iter().map(|(node, _)| node).chain(self.roots.iter().map(|root| &root.node));
         ascends && all.all(|node| node.0 < nodes)
+    }
+}
+
+impl Tree {
+    /// Whether both have the same nodes with the same numbers, wherever samples were.
+    pub(crate) fn has_the_same(&self, other: &Tree) -> bool {
+        self.nodes == other.nodes && self.counted == other.counted
     }
 }
 
@@ -160,7 +168,7 @@ impl<'a> Chances<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{MethodIndex, Tree};
+    use crate::profile::MethodIndex;
 
     /// A root with 200 samples, each of which stands for 1,000 ns; below it a thousand nodes of one method, twenty with a sample.
     fn tree() -> Tree {
@@ -197,6 +205,15 @@ mod tests {
             assert!(chances.joined(rest, seen).abs_diff(error_ns) <= 1);
         }
         assert_eq!(chances.total(NodeIndex(0), 77).1, 20_000_000);
+    }
+
+    #[test]
+    fn what_never_ran_is_as_uncertain_as_it_was() {
+        let root = SampledRoot { node: NodeIndex(0), samples: 3, chance_ns: 0 };
+        let tree = Tree { sampled: Sampled::of(vec![root], [(NodeIndex(1), 3)]), ..tree() };
+        let chances = Chances::of(&tree.nodes, &tree.sampled).expect("samples");
+        let (rest, seen) = chances.own(NodeIndex(1), 750);
+        assert_eq!((rest, seen, chances.joined(rest, seen)), (750, 0, 750));
     }
 
     #[test]

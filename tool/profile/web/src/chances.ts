@@ -62,5 +62,6 @@ export class Chances {
 /** As if one sample more were there and one not. */
 function variance(seen: number, square: number, whole: number): number {
   const all = seen + 0.5 * square;
-  return all * Math.max(1 - all / whole, 0);
+  // Of a root that never ran, samples stand for nothing.
+  return whole > 0 ? all * Math.max(1 - all / whole, 0) : 0;
 }
