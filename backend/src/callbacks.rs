@@ -13,6 +13,7 @@ use crate::guard;
 use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::jvmti::{Callbacks, Env, jthread};
+use crate::natives;
 use crate::originals::Occasion;
 use crate::os::{cpu_time_ns, monotonic_ns};
 use crate::peek;
@@ -29,6 +30,7 @@ pub fn callbacks() -> Callbacks {
         thread_end: Some(thread_end),
         class_file_load_hook: Some(class_file_load_hook),
         class_prepare: Some(class_prepare),
+        native_method_bind: Some(natives::native_method_bind),
         compiled_method_load: Some(compiled::compiled_method_load),
         ..counted::with(Callbacks::default())
     }

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, CString};
 use std::ptr;
 
-use jni::sys::{JNIEnv, JNINativeMethod, jclass, jint, jlong, jmethodID, jobject, jvalue};
+use jni::sys::{JNIEnv, jclass, jint, jlong, jmethodID, jobject, jvalue};
 
 /// The JNI environment of the current thread. Not to be kept beyond the call that it came with.
 #[derive(Clone, Copy, Debug)]
@@ -104,10 +104,24 @@ impl Jni {
         !self.clear_exception() && !method.is_null()
     }
 
-    /// Binds native methods.
-    pub fn register_natives(self, class: jclass, methods: &[JNINativeMethod]) -> Result<(), Thrown> {
-        let result = jni!(self, RegisterNatives, class, methods.as_ptr(), methods.len() as jint);
-        self.checked(result, "RegisterNatives").map(|_| ())
+    /// Unbinds a class's native methods: code is looked for again when one is called.
+    pub fn unregister_natives(self, class: jclass) -> Result<(), Thrown> {
+        let result = jni!(self, UnregisterNatives, class);
+        self.checked(result, "UnregisterNatives").map(|_| ())
+    }
+
+    /// Calls a static method with nothing but zeros, whatever it returns.
+    pub fn call_with_zeros(self, class: jclass, method: jmethodID, descriptor: &CStr) -> Result<(), Thrown> {
+        // More than any has.
+        let zeros = [jvalue { j: 0 }; 8];
+        match descriptor.to_bytes().last() {
+            Some(b'V') => jni!(self, CallStaticVoidMethodA, class, method, zeros.as_ptr()),
+            Some(b'Z') => drop(jni!(self, CallStaticBooleanMethodA, class, method, zeros.as_ptr())),
+            Some(b'I') => drop(jni!(self, CallStaticIntMethodA, class, method, zeros.as_ptr())),
+            Some(b'J') => drop(jni!(self, CallStaticLongMethodA, class, method, zeros.as_ptr())),
+            _ => return Err(Thrown("a native method")),
+        }
+        self.checked((), "a native method")
     }
 
     /// Calls a static method without result.

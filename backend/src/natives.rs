@@ -1,16 +1,18 @@
 //! The runtime class's native methods: its slow paths.
 //!
-//! They carry JNI's own names, by which HotSpot finds them in agent libraries. `RegisterNatives` would do as well, but
-//! JDK 21 and later then warn, in the target's own output, that a platform class's methods are being bound.
+//! They carry JNI's own names, by which HotSpot finds them in agent libraries. Of `RegisterNatives` it would warn, in the target's own output, for a platform
+//! class's methods are being bound.
 
 use std::ffi::{CStr, c_void};
 
 use headwater_protocol::message::{MethodRef, Notice, Upcall};
 use headwater_protocol::{MethodId, ThreadId};
-use jni::sys::{JNIEnv, jboolean, jclass, jint, jlong, jobject, jstring};
+use headwater_runtime_java::PROBE_CLASS;
+use jni::sys::{JNIEnv, jboolean, jclass, jint, jlong, jmethodID, jobject, jstring};
 
 use crate::guard;
 use crate::jni_env::Jni;
+use crate::jvmti::{Env, Jvmti, jthread};
 use crate::kernel_counters;
 use crate::os::{cpu_time_ns, os_thread};
 use crate::runtime::Native;
@@ -43,6 +45,35 @@ pub fn all() -> [Native; 14] {
         native(c"readTsc", c"()J", Java_java_lang_HeadwaterV1_readTsc as *mut c_void),
         native(c"started", c"(Ljava/lang/Thread;JZ)V", Java_java_lang_HeadwaterV1_started as *mut c_void),
     ]
+}
+
+/// Has the JVM take the native methods that it looks for from this agent: another build's library is there too, and has the same names.
+///
+/// # Safety
+/// Only the JVM calls this.
+pub unsafe extern "system" fn native_method_bind(
+    jvmti: *mut Env,
+    jni: *mut JNIEnv,
+    _thread: jthread,
+    method: jmethodID,
+    _found: *mut c_void,
+    instead: *mut *mut c_void,
+) {
+    guard((), || {
+        // SAFETY: the JVM calls with its own environment and the current thread's.
+        let (jvmti, jni) = unsafe { (Jvmti::from_raw(jvmti), Jni::from_raw(jni)) };
+        let Ok(class) = jvmti.declaring_class(method) else { return };
+        let is_ours = jvmti.class_signature(class).is_ok_and(|name| name == format!("L{PROBE_CLASS};"));
+        jni.delete_local(class);
+        let (true, Ok((name, descriptor))) = (is_ours, jvmti.method_name(method)) else { return };
+        let is_meant = |native: &Native| {
+            native.name.to_bytes() == name.as_bytes() && native.signature.to_bytes() == descriptor.as_bytes()
+        };
+        if let Some(native) = all().into_iter().find(is_meant) {
+            // SAFETY: the JVM's own variable, for that.
+            unsafe { *instead = native.function };
+        }
+    });
 }
 
 /// An instrumented method is entered for the first time: its callees are instrumented before this returns, unless that happens in

@@ -8,11 +8,11 @@ use headwater_protocol::segment::Segment;
 use headwater_protocol::word::{Counter, Counting, PauseReason};
 use headwater_protocol::{MethodId, ThreadId, layout, word};
 use headwater_runtime_java::{CLASSES, FORMER_NAMES, PROBE_CLASS, PROBES, SESSION_CLASS, UNSAFE_CLASS};
-use jni::sys::{JNINativeMethod, jclass, jint, jmethodID, jvalue};
+use jni::sys::{jclass, jint, jmethodID, jvalue};
 
 use crate::hotspot::allocation::Places;
 use crate::jni_env::{Jni, Thrown};
-use crate::jvmti::Jvmti;
+use crate::jvmti::{Capabilities, EventKind, Jvmti, capability};
 use crate::tsc;
 
 /// The runtime's class that the agent calls, once it has been defined: it stays until the JVM ends.
@@ -76,16 +76,6 @@ pub struct Native {
     pub function: *mut c_void,
 }
 
-impl Native {
-    fn for_jni(&self) -> JNINativeMethod {
-        JNINativeMethod {
-            name: self.name.as_ptr().cast_mut(),
-            signature: self.signature.as_ptr().cast_mut(),
-            fnPtr: self.function,
-        }
-    }
-}
-
 impl Runtime {
     /// Defines the runtime's classes, or finds those that an earlier session left.
     pub fn install(jvmti: Jvmti, jni: Jni, natives: &[Native]) -> Result<&'static Runtime, InstallError> {
@@ -94,7 +84,9 @@ impl Runtime {
         }
         let runtime = match defined(jvmti, jni) {
             // Defined by another build's agent, to which its native methods are bound.
-            Some(class) => Runtime::left_by_others(jni, class, natives).map_err(|_| InstallError::OtherVersion)?,
+            Some(class) => {
+                Runtime::left_by_others((jvmti, jni), class, natives).map_err(|_| InstallError::OtherVersion)?
+            }
             None => {
                 let has_former_names = has_former_names(jni)?;
                 for class in CLASSES {
@@ -112,7 +104,7 @@ impl Runtime {
     }
 
     /// Takes native methods over only if all that is needed is there.
-    fn left_by_others(jni: Jni, class: jclass, natives: &[Native]) -> Result<Runtime, Thrown> {
+    fn left_by_others((jvmti, jni): (Jvmti, Jni), class: jclass, natives: &[Native]) -> Result<Runtime, Thrown> {
         for (name, descriptor) in PROBES {
             jni.static_method(class, name, descriptor)?;
         }
@@ -120,8 +112,19 @@ impl Runtime {
             jni.static_method(class, &name.to_string_lossy(), &signature.to_string_lossy())?;
         }
         let runtime = Runtime::find(jni)?;
-        let natives: Vec<JNINativeMethod> = natives.iter().map(Native::for_jni).collect();
-        jni.register_natives(class, &natives)?;
+        // Of `RegisterNatives` the JVM would warn, on the program's own output.
+        let refused = |_| Thrown("JVMTI");
+        jvmti.add_capabilities(&Capabilities::of(&[capability::NATIVE_METHOD_BIND])).map_err(refused)?;
+        jvmti.enable(EventKind::NativeMethodBind).map_err(refused)?;
+        let bound = jni.unregister_natives(class).and_then(|()| {
+            // Without a session they do nothing.
+            natives.iter().try_for_each(|Native { name, signature, .. }| {
+                let method = jni.static_method(class, &name.to_string_lossy(), &signature.to_string_lossy())?;
+                jni.call_with_zeros(class, method, signature)
+            })
+        });
+        jvmti.disable(EventKind::NativeMethodBind).map_err(refused)?;
+        bound?;
         jni.delete_local(class);
         Ok(runtime)
     }

@@ -57,6 +57,7 @@ use unmatched::not_found;
 pub(crate) use unmatched::unmatched;
 use wanted::Wanted;
 
+use jit::Compilers;
 pub(crate) use jit::{Compiling, not_compiled};
 
 /// What made a profile end.
@@ -310,7 +311,7 @@ pub(crate) async fn prepare(
     }
     let announce = |estimate| {
         sampling.iter_mut().for_each(Sampling::changing);
-        observer(Stage::Estimated(estimate));
+        observer(Stage::Estimated(Estimate { compiling: Compilers::of(pid).so_far(), ..estimate }));
     };
     let mut first = session.select_roots(announce).await?;
     let timed = match &sampling {

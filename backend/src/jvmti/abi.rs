@@ -93,6 +93,8 @@ pub mod capability {
     pub const COMPILED_METHOD_LOAD: u32 = 27;
     /// `MonitorContendedEnter` and its kin.
     pub const MONITOR_EVENTS: u32 = 28;
+    /// `NativeMethodBind`.
+    pub const NATIVE_METHOD_BIND: u32 = 30;
     /// `GarbageCollectionStart` and `GarbageCollectionFinish`.
     pub const GARBAGE_COLLECTION_EVENTS: u32 = 31;
     /// `GetConstantPool`.
@@ -139,6 +141,8 @@ pub enum EventKind {
     ClassLoad = 55,
     /// A class has been linked.
     ClassPrepare = 56,
+    /// Code has been found for a native method.
+    NativeMethodBind = 67,
     /// A method has been compiled, or, by `GenerateEvents`, is there compiled.
     CompiledMethodLoad = 68,
     /// A method's compiled code is gone.
@@ -179,6 +183,9 @@ pub type ClassFileLoadHook = unsafe extern "system" fn(
 /// Type of `ClassLoad` and `ClassPrepare`.
 pub type OfClass = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jclass);
 
+/// Type of `NativeMethodBind`: the code that was found, and where other code may be named instead.
+pub type NativeMethodBind =
+    unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jmethodID, *mut c_void, *mut *mut c_void);
 /// Type of `MonitorWait`; the time is in ms.
 pub type MonitorWait = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jobject, jlong);
 /// Type of `MonitorWaited`.
@@ -252,8 +259,10 @@ pub struct Callbacks {
     pub class_load: Option<OfClass>,
     /// Event 56.
     pub class_prepare: Option<OfClass>,
-    /// Events 57 to 67.
-    pub unused: [Option<unsafe extern "system" fn()>; 11],
+    /// Events 57 to 66.
+    pub unused: [Option<unsafe extern "system" fn()>; 10],
+    /// Event 67.
+    pub native_method_bind: Option<NativeMethodBind>,
     /// Event 68.
     pub compiled_method_load: Option<CompiledMethodLoad>,
     /// Event 69.

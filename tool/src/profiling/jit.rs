@@ -51,6 +51,12 @@ impl Compilers {
         self.total
     }
 
+    /// What they have had since the process began, as far as they are still there; `None` where the kernel does not tell.
+    pub(super) fn so_far(&self) -> Option<Duration> {
+        let tasks = std::fs::read_dir(&self.tasks).ok()?.flatten().map(|task| task.path());
+        tasks.filter(|task| is_compiler(task)).map(|task| Some(schedule(&task)?.0)).sum()
+    }
+
     fn search(&mut self) {
         let is_first = self.readings == 0;
         let tasks = std::fs::read_dir(&self.tasks).into_iter().flatten().flatten();
@@ -70,9 +76,14 @@ fn is_compiler(task: &Path) -> bool {
 
 /// `schedstat`: time on a processor, time ready for one, both in ns, and how often. Who waits for a processor has work too.
 pub(super) fn work_time(task: &Path) -> Option<Duration> {
+    let (running, ready) = schedule(task)?;
+    Some(running + ready)
+}
+
+fn schedule(task: &Path) -> Option<(Duration, Duration)> {
     let text = std::fs::read_to_string(task.join("schedstat")).ok()?;
     let mut times = text.split_whitespace().map(|time| time.parse().map(Duration::from_nanos));
-    Some(times.next()?.ok()? + times.next()?.ok()?)
+    Some((times.next()?.ok()?, times.next()?.ok()?))
 }
 
 /// What they have while something is recorded.
@@ -177,6 +188,7 @@ mod tests {
         assert_eq!(compilers.used(), Duration::from_nanos(250 + 100 + 17));
         thread(3, "C2 CompilerThre", 600);
         assert_eq!(compilers.used(), Duration::from_nanos(250 + 600 + 17));
+        assert_eq!(compilers.so_far(), Some(Duration::from_nanos(1_250 + 600)));
         std::fs::remove_dir_all(tasks.path().join("2")).expect("it ends");
         assert_eq!(compilers.used(), Duration::from_nanos(250 + 600 + 17));
     }

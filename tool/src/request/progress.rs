@@ -157,7 +157,8 @@ fn span(time: Duration) -> humantime::FormattedDuration {
 }
 
 fn estimated(estimate: &Estimate) -> String {
-    let Estimate { loaded, classes, methods, batches, pause, allowed } = *estimate;
+    const WORTH_SAYING: Duration = Duration::from_secs(1);
+    let Estimate { loaded, classes, methods, batches, pause, allowed, compiling } = *estimate;
     let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let whole = pause.saturating_mul(u32::try_from(batches).unwrap_or(u32::MAX));
     let pauses = match batches {
@@ -174,11 +175,16 @@ fn estimated(estimate: &Estimate) -> String {
             format!("{} of pauses now, the rest, and what is found, in the background", time(nanoseconds(allowed)))
         }
     };
+    let compiling = compiling.filter(|compiling| *compiling >= WORTH_SAYING).map(|compiling| {
+        let compiling = time(nanoseconds(compiling));
+        format!("; compilers have had {compiling} of the processors so far, and may want as much again now, and when it is over")
+    });
     format!(
-        "{} of {} loaded are to be changed, {} in them, {pauses}: {rest}",
+        "{} of {} loaded are to be changed, {} in them, {pauses}: {rest}{}",
         plural(classes as u64, "class", "classes"),
         count(loaded as u64),
         plural(methods as u64, "method", "methods"),
+        compiling.unwrap_or_default(),
     )
 }
 
@@ -207,4 +213,33 @@ pub(crate) fn matched(what: &str, root: &InstrumentedRoot) -> String {
         plural(found.methods as u64, "method", "methods"),
         plural(found.classes as u64, "matching class", "matching classes")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn before_anything_is_changed_it_is_said_what_that_takes() {
+        let pause = Duration::from_millis(40);
+        let estimate = Estimate {
+            loaded: 12_300,
+            classes: 677,
+            methods: 1_894,
+            batches: 3,
+            pause,
+            allowed: Some(3 * pause),
+            compiling: Some(Duration::from_millis(15_070)),
+        };
+        assert_eq!(
+            estimated(&estimate),
+            "677 classes of 12,300 loaded are to be changed, 1,894 methods in them, with 3 pauses of 40.00 ms or more, 120.0 ms together: more as \
+             it is found; compilers have had 15.07 s of the processors so far, and may want as much again now, and when it is over"
+        );
+        let little = Estimate { batches: 1, compiling: Some(pause), ..estimate };
+        assert_eq!(
+            estimated(&little),
+            "677 classes of 12,300 loaded are to be changed, 1,894 methods in them, with a pause of 40.00 ms or more: more as it is found"
+        );
+    }
 }

@@ -99,6 +99,7 @@ fn capability_bits_are_the_headers() {
             (capability::ALL_CLASS_HOOKS, "generate_all_class_hook_events"),
             (capability::COMPILED_METHOD_LOAD, "generate_compiled_method_load_events"),
             (capability::MONITOR_EVENTS, "generate_monitor_events"),
+            (capability::NATIVE_METHOD_BIND, "generate_native_method_bind_events"),
             (capability::GARBAGE_COLLECTION_EVENTS, "generate_garbage_collection_events"),
             (capability::CONSTANT_POOL, "get_constant_pool"),
             (capability::RETRANSFORM_CLASSES, "retransform_classes"),
