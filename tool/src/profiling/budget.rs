@@ -8,7 +8,7 @@ use crate::correction::MIN_CONTROLS;
 use crate::profile::{
     Budget, Clock, ClockMode, DroppedMethod, Lengthened, Limit, MethodIndex, MethodName, Profile, RootOverhead,
 };
-use crate::report::units::{plural, time};
+use crate::report::units::{longer, plural, time};
 
 /// How much longer the roots' calls were, of those with calls to compare with. What threads inside the roots waited for the profile was taken
 /// out of what was measured.
@@ -100,24 +100,23 @@ pub(super) fn warnings(budget: &Budget, clock: &Clock, methods: &[MethodName]) -
 fn not_held(budget: &Budget, clock: &Clock, methods: &[MethodName]) -> Option<String> {
     let root = budget.exceeded()?;
     let name = &methods[root.root.0].display;
-    let percent = |part: f64| format!("{:.1}%", 100.0 * part);
-    let (limit, all, own) = (budget.limit, percent(root.overhead), percent(root.own));
+    let (limit, all, own) = (budget.limit, longer(root.overhead), longer(root.own));
     let dear = !matches!(clock.mode, ClockMode::Tick(_));
     let cheaper = if dear { ". --clock tick costs less" } else { "" };
     if root.own > limit.part_of(root.bare_ns) {
         return Some(format!(
-            "the budget of {limit} cannot be held: the calls of {name} take {all} longer, and for its own probes alone, which are never \
+            "the budget of {limit} cannot be held: the calls of {name} take {all}, and for its own probes alone, which are never \
              given up, {own}: it takes too little time. Choose a root above it{cheaper}"
         ));
     }
     if root.exhausted {
         return Some(format!(
-            "the budget of {limit} cannot be held: the calls of {name} take {all} longer, and no methods are left below it that would save \
+            "the budget of {limit} cannot be held: the calls of {name} take {all}, and no methods are left below it that would save \
              enough{cheaper}"
         ));
     }
     Some(format!(
-        "the budget of {limit} was not held yet when the profile ended: the calls of {name} took {all} longer. Record for longer: \
+        "the budget of {limit} was not held yet when the profile ended: the calls of {name} took {all}. Record for longer: \
          methods are dropped step by step"
     ))
 }

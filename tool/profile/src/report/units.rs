@@ -140,6 +140,13 @@ pub fn cut(text: &str, width: usize) -> String {
     text.chars().take_while(fits).chain(['…']).collect()
 }
 
+/// What is longer by so much, as a part of what it was.
+pub fn longer(part: f64) -> String {
+    // More percent than that say nothing to anybody.
+    const TIMES: f64 = 10.0;
+    if part < TIMES { format!("{:.1}% longer", 100.0 * part) } else { format!("{:.0} times as long", 1.0 + part) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,5 +218,12 @@ mod tests {
         for (n, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(count(n), text);
         }
+    }
+
+    #[test]
+    fn what_is_very_long_is_so_many_times_as_long() {
+        assert_eq!(longer(0.625), "62.5% longer");
+        assert_eq!(longer(9.99), "999.0% longer");
+        assert_eq!(longer(281.546), "283 times as long");
     }
 }
