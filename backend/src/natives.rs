@@ -4,6 +4,7 @@
 //! class's methods are being bound.
 
 use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use headwater_protocol::message::{MethodRef, Notice, Upcall};
 use headwater_protocol::{MethodId, ThreadId};
@@ -15,20 +16,24 @@ use crate::jni_env::Jni;
 use crate::jvmti::{Env, Jvmti, jthread};
 use crate::kernel_counters;
 use crate::os::{cpu_time_ns, os_thread};
-use crate::runtime::Native;
+use crate::runtime::{Native, Natives};
 use crate::session;
 use crate::tsc;
 
 /// The natives' receiver, a class.
 type Receiver = jobject;
 
+/// Somebody has asked whether calibration is waited for.
+static WAS_ASKED: AtomicBool = AtomicBool::new(false);
+
 /// All of them.
-pub fn all() -> [Native; 14] {
+pub fn all() -> Natives {
     let native = |name: &'static CStr, signature: &'static CStr, function| Native { name, signature, function };
-    [
+    let telling = native(c"isWanted", c"()Z", Java_java_lang_HeadwaterV1_isWanted as *mut c_void);
+    let all = vec![
+        telling,
         native(c"entered", c"(I)V", Java_java_lang_HeadwaterV1_entered as *mut c_void),
         native(c"awaitChunk", c"()Z", Java_java_lang_HeadwaterV1_awaitChunk as *mut c_void),
-        native(c"isWanted", c"()Z", Java_java_lang_HeadwaterV1_isWanted as *mut c_void),
         native(c"awaitGivenBack", c"()V", Java_java_lang_HeadwaterV1_awaitGivenBack as *mut c_void),
         native(c"reveal", c"(Ljava/lang/Object;)V", Java_java_lang_HeadwaterV1_reveal as *mut c_void),
         native(
@@ -44,7 +49,8 @@ pub fn all() -> [Native; 14] {
         native(c"kernelCounters", c"(I)J", Java_java_lang_HeadwaterV1_kernelCounters as *mut c_void),
         native(c"readTsc", c"()J", Java_java_lang_HeadwaterV1_readTsc as *mut c_void),
         native(c"started", c"(Ljava/lang/Thread;JZ)V", Java_java_lang_HeadwaterV1_started as *mut c_void),
-    ]
+    ];
+    Natives { all, telling, told: &WAS_ASKED }
 }
 
 /// Has the JVM take the native methods that it looks for from this agent: another build's library is there too, and has the same names.
@@ -69,7 +75,7 @@ pub unsafe extern "system" fn native_method_bind(
         let is_meant = |native: &Native| {
             native.name.to_bytes() == name.as_bytes() && native.signature.to_bytes() == descriptor.as_bytes()
         };
-        if let Some(native) = all().into_iter().find(is_meant) {
+        if let Some(native) = all().all.into_iter().find(is_meant) {
             // SAFETY: the JVM's own variable, for that.
             unsafe { *instead = native.function };
         }
@@ -197,6 +203,7 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_awaitChunk(_env: *mut J
 /// Only the JVM calls this.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_isWanted(_env: *mut JNIEnv, _class: Receiver) -> jboolean {
+    WAS_ASKED.store(true, Ordering::Relaxed);
     guard(false, || session::current().is_some_and(|session| session.target.connection.attend()))
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use headwater_protocol::message::Calibration;
 use headwater_protocol::segment::Segment;
@@ -76,10 +77,57 @@ pub struct Native {
     pub function: *mut c_void,
 }
 
+impl Native {
+    fn call(&self, jni: Jni, class: jclass) -> Result<(), Thrown> {
+        let method = jni.static_method(class, &self.name.to_string_lossy(), &self.signature.to_string_lossy())?;
+        jni.call_with_zeros(class, method, self.signature)
+    }
+}
+
+/// All of its native methods.
+#[derive(Debug)]
+pub struct Natives {
+    /// Each.
+    pub all: Vec<Native>,
+    /// One that does nothing without a session but to set a flag, if it is this agent's.
+    pub telling: Native,
+    /// The flag.
+    pub told: &'static AtomicBool,
+}
+
+impl Natives {
+    /// Whether the JVM calls this agent's.
+    fn are_bound(&self, jni: Jni, class: jclass) -> Result<bool, Thrown> {
+        self.told.store(false, Ordering::Relaxed);
+        self.telling.call(jni, class)?;
+        Ok(self.told.load(Ordering::Relaxed))
+    }
+
+    /// Has the JVM call this agent's instead of those of another build, whose library has the same names.
+    fn bind(&self, (jvmti, jni): (Jvmti, Jni), class: jclass) -> Result<(), Thrown> {
+        // Of `RegisterNatives` the JVM would warn, on the program's own output.
+        let refused = |_| Thrown("JVMTI");
+        jvmti.add_capabilities(&Capabilities::of(&[capability::NATIVE_METHOD_BIND])).map_err(refused)?;
+        jvmti.enable(EventKind::NativeMethodBind).map_err(refused)?;
+        let bound = jni.unregister_natives(class).and_then(|()| {
+            // Without a session they do nothing.
+            self.all.iter().try_for_each(|native| native.call(jni, class))
+        });
+        jvmti.disable(EventKind::NativeMethodBind).map_err(refused)?;
+        bound
+    }
+}
+
 impl Runtime {
     /// Defines the runtime's classes, or finds those that an earlier session left.
-    pub fn install(jvmti: Jvmti, jni: Jni, natives: &[Native]) -> Result<&'static Runtime, InstallError> {
+    pub fn install(jvmti: Jvmti, jni: Jni, natives: &Natives) -> Result<&'static Runtime, InstallError> {
         if let Some(runtime) = RUNTIME.get() {
+            // Another build may have been here meanwhile.
+            let class = jni.find_class(PROBE_CLASS)?;
+            if !natives.are_bound(jni, class)? {
+                natives.bind((jvmti, jni), class)?;
+            }
+            jni.delete_local(class);
             return Ok(runtime);
         }
         let runtime = match defined(jvmti, jni) {
@@ -104,27 +152,15 @@ impl Runtime {
     }
 
     /// Takes native methods over only if all that is needed is there.
-    fn left_by_others((jvmti, jni): (Jvmti, Jni), class: jclass, natives: &[Native]) -> Result<Runtime, Thrown> {
+    fn left_by_others((jvmti, jni): (Jvmti, Jni), class: jclass, natives: &Natives) -> Result<Runtime, Thrown> {
         for (name, descriptor) in PROBES {
             jni.static_method(class, name, descriptor)?;
         }
-        for Native { name, signature, .. } in natives {
+        for Native { name, signature, .. } in &natives.all {
             jni.static_method(class, &name.to_string_lossy(), &signature.to_string_lossy())?;
         }
         let runtime = Runtime::find(jni)?;
-        // Of `RegisterNatives` the JVM would warn, on the program's own output.
-        let refused = |_| Thrown("JVMTI");
-        jvmti.add_capabilities(&Capabilities::of(&[capability::NATIVE_METHOD_BIND])).map_err(refused)?;
-        jvmti.enable(EventKind::NativeMethodBind).map_err(refused)?;
-        let bound = jni.unregister_natives(class).and_then(|()| {
-            // Without a session they do nothing.
-            natives.iter().try_for_each(|Native { name, signature, .. }| {
-                let method = jni.static_method(class, &name.to_string_lossy(), &signature.to_string_lossy())?;
-                jni.call_with_zeros(class, method, signature)
-            })
-        });
-        jvmti.disable(EventKind::NativeMethodBind).map_err(refused)?;
-        bound?;
+        natives.bind((jvmti, jni), class)?;
         jni.delete_local(class);
         Ok(runtime)
     }
