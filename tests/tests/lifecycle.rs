@@ -1,8 +1,6 @@
 //! How sessions begin and end: well, badly, and again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::BufRead;
-use std::path::PathBuf;
 use std::process::Command;
 
 use headwater_tests::counting::{Target, root_calls, undisturbed};
@@ -20,7 +18,6 @@ headwater_tests::trials! {
         a_target_that_ends_by_itself_leaves_its_results,
         a_tool_that_is_killed_does_no_harm_and_another_can_attach,
         a_tool_that_is_stopped_does_not_hold_the_target,
-        two_builds_take_turns_without_a_word_on_the_targets_output,
         detaching_ends_a_session_whose_tool_is_alive,
         detaching_removes_what_a_killed_tool_left,
         the_same_jvm_is_profiled_again_and_again,
@@ -131,56 +128,6 @@ fn a_tool_that_is_killed_does_no_harm_and_another_can_attach(jdk: &Jdk) {
     assert_eq!(root_calls(&profile.report()), 1);
     assert_eq!(results, expected, "JDK {}", jdk.version);
     target.quit();
-}
-
-fn two_builds_take_turns_without_a_word_on_the_targets_output(jdk: &Jdk) {
-    let mut target = Target::start(jdk);
-    let directory = Scratch::new("other-build");
-    let (own, other) = (PathBuf::from(headwater().get_program()), other_build(&directory));
-    let pid = target.process.pid().to_string();
-    let arguments = ["profile", &pid, "--root", "Counting::root", "--calls", "1", "--gentle", "off", "--bare", "off"];
-    // Classes that it initialises are initialised once.
-    target.go();
-    let mut first = None;
-    for tool in [&own, &other, &own] {
-        let mut tool = Process::spawn(Command::new(tool).args(arguments).args(["--format", "json"]));
-        tool.await_error_line("instrumented");
-        target.process.say("go");
-        let (said, _) = target.process.await_line_and_those_before("RESULT ");
-        // The JVM warns of native methods that are bound to other code.
-        assert_eq!(said, [""; 0], "JDK {}", jdk.version);
-        let tool = tool.finish();
-        assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
-        let report: Value = serde_json::from_str(&tool.stdout.join("\n")).expect("JSON");
-        // What is called is found by first calls, which one build must not tell the other.
-        let called: BTreeSet<String> = calls_by_method(&report).into_keys().collect();
-        assert_eq!(*first.get_or_insert_with(|| called.clone()), called, "JDK {}", jdk.version);
-        assert_eq!(root_calls(&report), 1);
-    }
-    target.quit();
-}
-
-/// The tool with an agent that is not the same, to the byte: where its sections are is nothing that a linker reads.
-fn other_build(directory: &Scratch) -> PathBuf {
-    const SHARED_LIBRARY: [u8; 2] = [3, 0];
-    const KIND: usize = 16;
-    const SECTIONS: usize = 40;
-    let own = PathBuf::from(headwater().get_program());
-    let mut bytes = std::fs::read(&own).expect("the tool");
-    let (mut rest, mut agents) = (&bytes[1..], Vec::new());
-    while rest.skip_until(b'\x7f').expect("memory can be read") > 0 {
-        let header = (bytes.len() - rest.len()).saturating_sub(1);
-        let is_library = bytes[header..].get(KIND..).is_some_and(|kind| kind.starts_with(&SHARED_LIBRARY));
-        if rest.starts_with(b"ELF\x02") && is_library {
-            agents.push(header);
-        }
-    }
-    assert_eq!(agents.len(), 1, "one library is in the tool");
-    bytes[agents[0] + SECTIONS] ^= 1;
-    let other = directory.path().join("headwater");
-    std::fs::write(&other, bytes).expect("another tool");
-    std::fs::set_permissions(&other, std::fs::metadata(own).expect("the tool").permissions()).expect("it is a program");
-    other
 }
 
 fn a_tool_that_is_stopped_does_not_hold_the_target(jdk: &Jdk) {

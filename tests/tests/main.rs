@@ -54,6 +54,7 @@ mod tomcat;
 mod top;
 mod truth;
 mod tutorial;
+mod two_builds;
 mod unnamed;
 mod watch;
 
@@ -111,6 +112,7 @@ fn main() -> ExitCode {
         top::trials(),
         truth::trials(),
         tutorial::trials(),
+        two_builds::trials(),
         unnamed::trials(),
         watch::trials(),
     ])

@@ -112,8 +112,8 @@ pub enum Stage {
     Note(String),
     /// The probes are being timed, the classes listed, the roots instrumented.
     Preparing,
-    /// What is about to be changed first.
-    Estimated(Estimate),
+    /// What is about to be changed first, and what compilers have had of the processors so far, if that is known: they want it again for what is changed.
+    Estimated(Estimate, Option<Duration>),
     /// The roots are instrumented: what each pattern matches.
     RootsInstrumented(Vec<InstrumentedRoot>),
     /// What took time until the roots were instrumented.
@@ -311,7 +311,7 @@ pub(crate) async fn prepare(
     }
     let announce = |estimate| {
         sampling.iter_mut().for_each(Sampling::changing);
-        observer(Stage::Estimated(Estimate { compiling: Compilers::of(pid).so_far(), ..estimate }));
+        observer(Stage::Estimated(estimate, Compilers::of(pid).so_far()));
     };
     let mut first = session.select_roots(announce).await?;
     let timed = match &sampling {

@@ -85,8 +85,6 @@ pub struct Estimate {
     pub pause: Duration,
     /// So long the limits let it stand still at once; `None` where there are none.
     pub allowed: Option<Duration>,
-    /// So much of the processors its compilers have had so far, if that is known: they compile what is changed anew, and once more when the profile is over.
-    pub compiling: Option<Duration>,
 }
 
 /// A hotswap that a thread of the target executes.
@@ -322,7 +320,6 @@ impl Session {
             batches: classes.len().div_ceil(self.cost.most_classes()),
             pause: self.cost.of(classes.len()),
             allowed: self.allowance.map(|allowance| allowance.paused_at_once()),
-            compiling: None,
         });
         Ok(classes)
     }

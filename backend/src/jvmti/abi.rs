@@ -186,6 +186,7 @@ pub type OfClass = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jt
 /// Type of `NativeMethodBind`: the code that was found, and where other code may be named instead.
 pub type NativeMethodBind =
     unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jmethodID, *mut c_void, *mut *mut c_void);
+
 /// Type of `MonitorWait`; the time is in ms.
 pub type MonitorWait = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jobject, jlong);
 /// Type of `MonitorWaited`.
