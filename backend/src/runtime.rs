@@ -89,7 +89,7 @@ impl Native {
 pub struct Natives {
     /// Each.
     pub all: Vec<Native>,
-    /// One that does nothing without a session but to set a flag, if it is this agent's.
+    /// One that does nothing without a session but to set a flag, if it is this build's.
     pub telling: Native,
     /// The flag.
     pub told: &'static AtomicBool,
@@ -110,7 +110,7 @@ impl Natives {
         jvmti.add_capabilities(&Capabilities::of(&[capability::NATIVE_METHOD_BIND])).map_err(refused)?;
         jvmti.enable(EventKind::NativeMethodBind).map_err(refused)?;
         let bound = jni.unregister_natives(class).and_then(|()| {
-            // Without a session they do nothing.
+            // Without a session of this build they do nothing.
             self.all.iter().try_for_each(|native| native.call(jni, class))
         });
         jvmti.disable(EventKind::NativeMethodBind).map_err(refused)?;
