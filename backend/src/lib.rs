@@ -63,6 +63,8 @@ const OK: jint = 0;
 const FAILED: jint = 1;
 /// How long the end of another session may take.
 const END_DEADLINE: Duration = Duration::from_secs(20);
+/// How long that of another build's session may take: of one that goes on nothing else tells.
+const OTHERS_END_DEADLINE: Duration = Duration::from_secs(3);
 /// How long `main` waits for the tool in start-up mode.
 const STARTUP_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -165,6 +167,11 @@ unsafe extern "system" fn vm_init(env: *mut Env, jni: *mut JNIEnv, _thread: jvmt
 unsafe fn begin(vm: *mut JavaVM, socket: &Path) -> Result<(), String> {
     if !session::is_free(END_DEADLINE) {
         return Err("another Headwater is attached to this JVM already. Wait for it to end, or end it by \
+                    `headwater detach <target>`"
+            .to_owned());
+    }
+    if !ranges::are_free_of_others(OTHERS_END_DEADLINE) {
+        return Err("another build of Headwater is attached to this JVM. Wait for it to end, or end it by its own \
                     `headwater detach <target>`"
             .to_owned());
     }

@@ -85,6 +85,10 @@ pub enum TimeSource {
     ThreadCpu,
 }
 
+const NAME: &str = "headwater";
+/// What the kernel's list of a process's mappings calls a segment.
+pub const MAPPED_AS: &str = "/memfd:headwater";
+
 /// What a thread does for whose events there is no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
@@ -100,7 +104,7 @@ impl Segment {
     #[cfg(not(loom))]
     pub fn create(shape: Shape, recording: Recording) -> Result<(Segment, File), SegmentError> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = File::from(rustix::fs::memfd_create("headwater", flags).map_err(io::Error::from)?);
+        let file = File::from(rustix::fs::memfd_create(NAME, flags).map_err(io::Error::from)?);
         file.set_len(shape.segment_bytes() as u64)?;
         // The other process has the descriptor: of a file that it made shorter, a read would be the end of this one (SIGBUS).
         rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)

@@ -1,4 +1,4 @@
-//! Two builds of Headwater in one JVM, one after the other: each finds what the other has left there.
+//! Two builds of Headwater in one JVM: one after the other, each finds what the other has left there; at once there is only one.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use headwater_tests::counting::{Target, root_calls};
-use headwater_tests::{Jdk, Process, Scratch, calls_by_method, headwater};
+use headwater_tests::{Jdk, Process, Scratch, calls_by_method, headwater, run_headwater};
 use serde_json::Value;
 
 headwater_tests::trials! {
     each_jdk {
         they_take_turns_without_a_word_on_the_targets_output,
+        one_that_comes_while_the_other_profiles_is_refused,
     }
 }
 
@@ -39,6 +40,29 @@ fn they_take_turns_without_a_word_on_the_targets_output(jdk: &Jdk) {
         assert_eq!(*first.get_or_insert_with(|| called.clone()), called, "JDK {}", jdk.version);
         assert_eq!(root_calls(&report), 1);
     }
+    target.quit();
+}
+
+fn one_that_comes_while_the_other_profiles_is_refused(jdk: &Jdk) {
+    let mut target = Target::start(jdk);
+    let directory = Scratch::new("other-build");
+    let pid = target.process.pid().to_string();
+    let arguments = ["profile", &pid, "--root", "Counting::root", "--calls", "2", "--gentle", "off", "--bare", "off"];
+    let mut first = Process::spawn(Command::new(other_build(&directory)).args(arguments).args(["--format", "json"]));
+    first.await_error_line("instrumented");
+    target.go();
+    let second = run_headwater(&arguments);
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    assert!(said.contains("another build of Headwater is attached to this JVM"), "{said}");
+    // Its events can be told all the same.
+    let events = run_headwater(&["events", &pid, "-d", "100ms"]);
+    assert!(events.status.success(), "{}", String::from_utf8_lossy(&events.stderr));
+    target.go();
+    let first = first.finish();
+    assert!(first.status.success(), "JDK {}: {:#?}", jdk.version, first.stderr);
+    let report: Value = serde_json::from_str(&first.stdout.join("\n")).expect("JSON");
+    assert_eq!(root_calls(&report), 2);
     target.quit();
 }
 
