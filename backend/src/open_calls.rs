@@ -32,8 +32,8 @@ const INTERVAL: Duration = Duration::from_millis(25);
 const PART: u32 = 50;
 /// Calls on a stack that are looked at; deeper stacks are looked at once more, up to [`DEEPEST`].
 const USUAL_DEPTH: usize = 1024;
-/// A stack's outermost calls beyond this depth are not seen.
-const DEEPEST: usize = 1 << 20;
+/// A stack that is deeper tells nothing: HotSpot takes some 4.5 KiB for each call that it walks, all at once.
+const DEEPEST: usize = 1 << 14;
 
 /// The open calls of one session.
 #[derive(Debug, Default)]
@@ -227,7 +227,7 @@ impl OpenCalls {
         for (thread, mut stack) in calls {
             if stack.len() == USUAL_DEPTH {
                 // A thread that has ended meanwhile is in no root any more.
-                stack = target.jvmti.calls(thread, DEEPEST).unwrap_or_default();
+                stack = whole(target.jvmti.calls(thread, DEEPEST).unwrap_or_default()).unwrap_or_default();
             }
             let callees = stack.iter().skip(1).map(Some).chain([None]);
             let frames: Vec<Option<Frame>> =
@@ -285,7 +285,9 @@ impl OpenCalls {
     /// How many of the current thread's calls are still open.
     pub fn of_current(&self, jni: Jni, target: &Target, thread: ThreadId) -> usize {
         self.tell_number(target, thread);
-        let Some(mut stack) = stack_of(target.jvmti, std::ptr::null_mut()) else { return 0 };
+        let Some(mut stack) = whole_stack(target.jvmti, std::ptr::null_mut()) else {
+            return self.lock().threads.get(&thread).map_or(0, |followed| followed.open);
+        };
         // The innermost that is not our own is the one that is being entered.
         while let Some(version) = stack.pop()
             && is_own(target.jvmti, jni, version)
@@ -326,7 +328,8 @@ impl OpenCalls {
         for ((thread, reference, known), mut stack) in threads.into_iter().zip(stacks) {
             // A thread that has ended has left everything.
             if stack.len() == USUAL_DEPTH {
-                stack = target.jvmti.stack(reference.0, DEEPEST).unwrap_or_default();
+                let Some(all) = whole(target.jvmti.stack(reference.0, DEEPEST).unwrap_or_default()) else { continue };
+                stack = all;
             }
             let open = self.lock().still_open(jni, target, thread, &stack);
             if open < known {
@@ -358,8 +361,13 @@ fn release(jni: Jni, threads: HashMap<ThreadId, Followed>) {
     threads.into_values().for_each(|followed| jni.delete_global(followed.thread.0));
 }
 
-/// A thread's whole stack; `None` when it has ended.
-fn stack_of(jvmti: Jvmti, thread: jobject) -> Option<Vec<jmethodID>> {
-    let stack = jvmti.stack(thread, USUAL_DEPTH).ok()?;
-    if stack.len() < USUAL_DEPTH { Some(stack) } else { jvmti.stack(thread, DEEPEST).ok() }
+/// A thread's whole stack, of which nothing is left when it has ended; `None` while it is too deep.
+fn whole_stack(jvmti: Jvmti, thread: jobject) -> Option<Vec<jmethodID>> {
+    let stack = jvmti.stack(thread, USUAL_DEPTH).unwrap_or_default();
+    if stack.len() < USUAL_DEPTH { Some(stack) } else { whole(jvmti.stack(thread, DEEPEST).unwrap_or_default()) }
+}
+
+/// What has been asked for to that depth, unless there may be more.
+fn whole<T>(stack: Vec<T>) -> Option<Vec<T>> {
+    (stack.len() < DEEPEST).then_some(stack)
 }
