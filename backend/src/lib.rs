@@ -27,6 +27,7 @@ mod jni_env;
 mod jvmti;
 mod kernel_counters;
 mod mentions;
+mod native_memory;
 mod natives;
 mod open_calls;
 mod originals;
@@ -57,6 +58,7 @@ use jni::sys::{JNIEnv, JavaVM, jint};
 
 use jni_env::Jni;
 use jvmti::{Callbacks, Capabilities, Env, EventKind, Jvmti, capability};
+use native_memory::FreeBefore;
 use runtime::Runtime;
 
 const OK: jint = 0;
@@ -243,6 +245,7 @@ unsafe extern "system" fn agent_thread(_jvmti: *mut Env, env: *mut JNIEnv, _: *m
         if let Some(session) = session::current() {
             // SAFETY: the JVM calls with the current thread's environment.
             let jni = unsafe { Jni::from_raw(env) };
+            let memory = FreeBefore::now();
             let served = guard(false, || {
                 session.serve(jni);
                 true
@@ -251,6 +254,7 @@ unsafe extern "system" fn agent_thread(_jvmti: *mut Env, env: *mut JNIEnv, _: *m
             if !served {
                 session.leave(jni, None);
             }
+            memory.give_back();
         }
     });
 }

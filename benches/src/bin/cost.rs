@@ -1,8 +1,8 @@
 //! What a profile costs and how true it is, on seven workloads: nanoseconds added to each call, against two reads of the JVM's own clock;
 //! and the root's charged time against what it takes bare, as the workload itself times it and as the profile does. In one JVM process
 //! each. Bare is the time of many calls; that of single ones may be another, because the JIT compiler makes other code of them: what it is
-//! in a JVM whose own code reads the clock around each call is in the last columns. Arguments pick from all rows: versions of JDKs, clocks,
-//! workloads.
+//! in a JVM whose own code reads the clock around each call is in the last columns. Arguments pick from all rows: versions of JDKs, clocks
+//! (with what is counted besides), workloads.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -59,14 +59,15 @@ fn main() {
     }
 }
 
-/// `exact` or `tick`; `tick+10` with a control invocation in ten calls.
+/// `exact` or `tick`; `tick+10` with a control invocation in ten calls, `exact+alloc` with what `--count` calls so.
 fn is_clock(choice: &str) -> bool {
     CLOCKS.iter().any(|clock| choice.split('+').next() == Some(clock))
 }
 
 fn clock_arguments(clock: &str) -> Vec<&str> {
     match clock.split_once('+') {
-        Some((clock, control)) => vec!["--clock", clock, "--control", control],
+        Some((clock, with)) if with.parse::<u32>().is_ok() => vec!["--clock", clock, "--control", with],
+        Some((clock, with)) => vec!["--clock", clock, "--count", with],
         None => vec!["--clock", clock],
     }
 }

@@ -1,10 +1,11 @@
-//! What a pair of probes costs, against two reads of the JVM's clock: inside the root, outside it, and on several threads. All clocks
-//! in one JVM process, whose own timing is believed; in each round everything is timed once, pairs and reads of the clock in slices by
-//! turns, so that noise meets all alike, and of all rounds the median counts, of their ratio too; outside the root the fastest.
+//! What a pair of probes costs, against two reads of the JVM's clock: inside the root, outside it, and on several threads; by each clock, and with
+//! each thing that is counted besides. Arguments pick from all rows: versions of JDKs, clocks, what is counted. All rows of a JDK are of one JVM
+//! process, whose own timing is believed; in each round everything is timed once, pairs and reads of the clock in slices by turns, so that noise
+//! meets all alike, and of all rounds the median counts, of their ratio too; outside the root the fastest.
 
 use std::process::Command;
 
-use headwater_benches::{compile, headwater, median};
+use headwater_benches::{compile, headwater, is_chosen, median};
 use headwater_tests::{Jdk, Process, jdks};
 use serde_json::Value;
 
@@ -14,20 +15,35 @@ const ROUNDS: usize = 12;
 /// How long a profile runs; its third quarter is measured: before it code is still being compiled, after it the profile may have
 /// stopped recording.
 const PROFILE_SECONDS: u64 = 8;
-/// The clocks, as the tool is told.
-const CLOCKS: [&[&str]; 3] = [&["--clock-source", "nanotime"], &[], &["--clock", "tick"]];
+/// What the rows are called, and what makes the tool profile so.
+const ROWS: [(&str, &[&str]); 11] = [
+    ("nanotime", &["--clock-source", "nanotime"]),
+    ("exact", &[]),
+    ("tick", &["--clock", "tick"]),
+    ("alloc", &["--count", "alloc"]),
+    ("alloc-sites", &["--count", "alloc-sites"]),
+    ("waits", &["--count", "waits"]),
+    ("locks", &["--count", "locks"]),
+    ("gc", &["--count", "gc"]),
+    ("classes", &["--count", "classes"]),
+    ("exceptions", &["--count", "exceptions"]),
+    ("bytecodes", &["--count", "bytecodes"]),
+];
 
 fn main() {
+    let chosen: Vec<String> = std::env::args().skip(1).collect();
     println!(
-        "| JDK | clock | 2 nanoTime | pair | ratio | outside: never inside | been inside | Mcalls/s on 1 thread | a core each | 8 threads | of a core each |"
+        "| JDK | row | clock | 2 nanoTime | pair | ratio | outside: never inside | been inside | Mcalls/s on 1 thread | a core each | 8 threads | of a core each |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|");
-    for jdk in jdks() {
-        measure(&jdk);
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
+    let jdks = jdks();
+    let versions: Vec<String> = jdks.iter().map(|jdk| jdk.version.to_string()).collect();
+    for (jdk, _) in jdks.iter().zip(&versions).filter(|(_, version)| is_chosen(&chosen, &versions, version)) {
+        measure(jdk, &chosen);
     }
 }
 
-fn measure(jdk: &Jdk) {
+fn measure(jdk: &Jdk, chosen: &[String]) {
     let classes = compile(jdk, "Pairs.java");
     let mut java = Command::new(jdk.program("java"));
     java.args(["-XX:+UseSerialGC", "-cp"]).arg(classes.path()).arg("Pairs");
@@ -37,12 +53,13 @@ fn measure(jdk: &Jdk) {
         Round::of(&rounds(&mut target, ROUNDS))
     };
     let mut measured: Vec<String> = Vec::new();
-    for clock in CLOCKS {
+    let names = ROWS.map(|(name, _)| name);
+    for (row, options) in ROWS.iter().filter(|(name, _)| is_chosen(chosen, &names, name)) {
         target.pending_lines();
         let seconds = format!("{PROFILE_SECONDS}s");
         let output = Command::new(headwater())
             .args(["profile", &target.pid().to_string(), "--root", "Pairs::root", "-d", &seconds, "--bare", "off"])
-            .args(clock)
+            .args(*options)
             .args(["--format", "json"])
             .output()
             .expect("headwater starts");
@@ -53,7 +70,7 @@ fn measure(jdk: &Jdk) {
         let round = Round::of(&during);
         let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
         let source = report["clock"]["source"].as_str().expect("a source").to_owned();
-        if measured.contains(&source) {
+        if *row == "exact" && measured.contains(&source) {
             continue;
         }
         let Round([inside, never, been, clock, one, cores, crowd]) = round;
@@ -61,7 +78,7 @@ fn measure(jdk: &Jdk) {
         let ratio =
             median(during.iter().map(|Round([inside, _, _, clock, ..])| (inside - bare_inside) / clock).collect());
         println!(
-            "| {} | {source} | {clock:.1} | {:.1} | {ratio:.2} | {:.1} | {:.1} | {:.0} | {:.0} | {:.0} | {:.2} |",
+            "| {} | {row} | {source} | {clock:.1} | {:.1} | {ratio:.2} | {:.1} | {:.1} | {:.0} | {:.0} | {:.0} | {:.2} |",
             jdk.version,
             inside - bare_inside,
             never - bare_never,
