@@ -1,10 +1,10 @@
 //! One JVM that is profiled again and again: what it has of everything before, after some, and at the end, and how fast it is beside one that nobody
 //! profiles.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+use std::{fmt, fs};
 
 use headwater_tests::Jdk;
 
@@ -20,6 +20,8 @@ const SPAN: Duration = Duration::from_secs(10);
 const ROUNDS: usize = 5;
 /// After so many cycles it is looked first: what comes once has come.
 const FIRST: u64 = 10;
+/// And then so often.
+const ROWS: u64 = 10;
 /// What a tool says whom the agent has given up, on a machine that is busy.
 const STOOD_STILL: &str = "this process stood still for too long";
 const PROFILE: [&str; 7] = ["--root", "Chaos::root", "-d", "100ms", "--bare", "off", "-o"];
@@ -32,13 +34,14 @@ struct Has {
     descriptors: u64,
     /// In KiB, after a full collection.
     heap: u64,
+    classes: u64,
     metaspace: u64,
     code: u64,
     resident: u64,
     address_space: u64,
 }
 
-/// Profiles one JVM so often; the table.
+/// Profiles one JVM so often; a table, of which each row is printed when it is there, and what stands below it.
 pub(super) fn run(jdk: &Jdk, compiled: &Compiled, binary: &Path, logs: &Path, cycles: u64) -> Result<String, String> {
     let directory = logs.join("cycles");
     class_tree::empty(&directory)?;
@@ -50,7 +53,8 @@ pub(super) fn run(jdk: &Jdk, compiled: &Compiled, binary: &Path, logs: &Path, cy
         target.ask("record", "RECORDED")?;
     }
     let before = ratio(&mut target, &mut other)?;
-    let mut rows = vec![has(jdk, &mut target, 0)?];
+    println!("{}", head(jdk));
+    println!("{}", has(jdk, &mut target, 0)?);
     let mut given_up = 0;
     let report = directory.join("profile.hw");
     for cycle in 1..=cycles {
@@ -63,8 +67,8 @@ pub(super) fn run(jdk: &Jdk, compiled: &Compiled, binary: &Path, logs: &Path, cy
         } else if !done.status.success() {
             return Err(format!("cycle {cycle}: {said}"));
         }
-        if cycle == FIRST.min(cycles) || cycle == cycles / 2 || cycle == cycles {
-            rows.push(has(jdk, &mut target, cycle)?);
+        if cycle == FIRST.min(cycles) || cycle.is_multiple_of((cycles / ROWS).max(1)) {
+            println!("{}", has(jdk, &mut target, cycle)?);
         }
     }
     let after = ratio(&mut target, &mut other)?;
@@ -74,8 +78,10 @@ pub(super) fn run(jdk: &Jdk, compiled: &Compiled, binary: &Path, logs: &Path, cy
             return Err(format!("wrong results: {wrong}"));
         }
     }
-    Ok(render(jdk, &rows, before, after)
-        + &format!("Cycles that the agent ended, as the tool had no processor: {given_up}.\n"))
+    Ok(format!(
+        "\nSpeed, by that of a JVM that nobody profiles: {before:.3} before, {after:.3} after.\n\
+         Cycles that the agent ended, as the tool had no processor: {given_up}.\n"
+    ))
 }
 
 /// How fast the one is beside the other: the median of some rounds.
@@ -102,6 +108,8 @@ fn has(jdk: &Jdk, target: &mut Target, cycles: u64) -> Result<Has, String> {
     };
     jcmd("GC.run")?;
     let (heap, code) = (jcmd("GC.heap_info")?, jcmd("Compiler.codecache")?);
+    // Of JDK 25 the heap's no longer tells of it.
+    let metaspace = jcmd("VM.metaspace")?;
     let status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(|error| error.to_string())?;
     let of = |line: &str| status.lines().find_map(|it| it.strip_prefix(line)).and_then(first_number).unwrap_or(0);
     let used = |text: &str, line: &str, mark: &str| -> u64 {
@@ -113,7 +121,8 @@ fn has(jdk: &Jdk, target: &mut Target, cycles: u64) -> Result<Has, String> {
         threads: target.count("task"),
         descriptors: target.count("fd"),
         heap: used(&heap, "heap", " used "),
-        metaspace: used(&heap, "Metaspace", " used "),
+        classes: used(&metaspace, "Total Usage", " loaders, "),
+        metaspace: used(&heap, "Metaspace", " used ").max(used(&metaspace, "Metaspace", " used ")),
         code: used(&code, "CodeHeap", " used="),
         resident: of("VmRSS:"),
         address_space: of("VmSize:"),
@@ -126,24 +135,21 @@ fn first_number(text: &str) -> Option<u64> {
     digits.parse().ok()
 }
 
-fn render(jdk: &Jdk, rows: &[Has], before: f64, after: f64) -> String {
-    let mut text = format!(
-        "JDK {}\n\n| cycles | threads | descriptors | heap, KiB | metaspace, KiB | code, KiB | resident, MiB | address space, MiB |\n\
-         |--:|--:|--:|--:|--:|--:|--:|--:|\n",
+fn head(jdk: &Jdk) -> String {
+    format!(
+        "JDK {}\n\n| cycles | threads | descriptors | heap, KiB | classes | metaspace, KiB | code, KiB | resident, MiB | address space, MiB |\n\
+         |--:|--:|--:|--:|--:|--:|--:|--:|--:|",
         jdk.version
-    );
-    for has in rows {
-        text += &format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} |\n",
-            has.cycles,
-            has.threads,
-            has.descriptors,
-            has.heap,
-            has.metaspace,
-            has.code,
-            has.resident >> 10,
-            has.address_space >> 10
-        );
+    )
+}
+
+impl fmt::Display for Has {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Has { cycles, threads, descriptors, heap, classes, metaspace, code, resident, address_space } = self;
+        let (resident, address_space) = (resident >> 10, address_space >> 10);
+        write!(
+            f,
+            "| {cycles} | {threads} | {descriptors} | {heap} | {classes} | {metaspace} | {code} | {resident} | {address_space} |"
+        )
     }
-    text + &format!("\nSpeed, by that of a JVM that nobody profiles: {before:.3} before, {after:.3} after.\n")
 }
