@@ -30,6 +30,7 @@ mod linkage;
 mod live;
 mod locks;
 mod mentions;
+mod native_code;
 mod natives;
 mod open_calls;
 mod other_agents;
@@ -89,6 +90,7 @@ fn main() -> ExitCode {
         live::trials(),
         mentions::trials(),
         natives::trials(),
+        native_code::trials(),
         open_calls::trials(),
         other_agents::trials(),
         receivers::trials(),

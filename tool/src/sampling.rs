@@ -345,7 +345,8 @@ impl Sampled {
         let threads = &self.recorded.threads;
         let is_one = |event: &&headwater_jfr::Event| {
             let thread = &threads[event.thread.0 as usize];
-            event.kind == EventKind::ExecutionSample && (thread.is_virtual || thread.number == 0)
+            let is_sample = matches!(event.kind, EventKind::ExecutionSample | EventKind::NativeMethodSample);
+            is_sample && (thread.is_virtual || thread.number == 0)
         };
         self.recorded.events.iter().filter(is_one).count() as u64
     }

@@ -25,6 +25,7 @@
 use headwater_protocol::word::Counter;
 
 mod alike;
+mod coverage;
 mod place;
 mod root_calls;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub(crate) mod tests;
 mod threads;
 mod whole;
 
+pub use coverage::coverage;
 pub use place::{Names, Placed, grow, placed};
 pub use root_calls::{MIN_CONTROLS, MOST_OF_A_PAIR_NS, Reference, RootCalls, root_calls};
 pub use threads::{divided, grown};
@@ -40,8 +42,12 @@ pub use whole::{Whole, Wholes, untimed, wholes};
 use crate::cct::{Cct, NodeId};
 use headwater_profile::profile::{Clock, ClockMode, Link, MethodIndex, Node, NodeIndex, Sampled, SampledRoot, Tree};
 
-/// What the recording says of how a time divides counts as much as so many samples.
+/// What the recording says of how a time divides counts as much as so many samples at least,
 const PRIOR: f64 = 2.0;
+/// and as so many at most, where its calls took what they take without probes, and these cost next to nothing.
+const MOST_PRIOR: f64 = 2_000.0;
+/// More samples than this count as so many against it: none are of a thread inside the JVM, where exceptions are filled in and classes are loaded.
+const UNBIASED: f64 = 100.0;
 /// Of what was measured, at least this part was no probe's.
 const LEAST: f64 = 0.2;
 /// The standard deviation of what one program's parts take in two runs, as a part of it.
@@ -167,6 +173,8 @@ struct Given {
     by_prior: f64,
     /// The outermost node above.
     outermost: usize,
+    /// By which part the outermost node's calls took longer, or shorter, while they were recorded.
+    disturbed: f64,
 }
 
 /// A part of what a node and its callees have together.
@@ -179,19 +187,41 @@ struct Part {
     is_passed: bool,
 }
 
+/// As how many samples it counts what the recording says of how a node's time divides, of which so much was measured. A share that has a standard deviation of
+/// d is known as well as by 1 / (4 d^2) samples.
+fn prior(disturbed: f64, all: &Measured) -> f64 {
+    let deviation = if all.run > 0.0 { disturbed + all.error() / all.run } else { 1.0 };
+    (0.25 / (deviation * deviation)).clamp(PRIOR, MOST_PRIOR)
+}
+
+/// How far samples decide how a root's time divides, of which there are so many.
+fn by_their_part(whole: &Given, samples: f64, all: &Measured) -> f64 {
+    let weight = prior(whole.disturbed, all);
+    let worth = samples.min(UNBIASED);
+    if weight > PRIOR { worth / (worth + weight) } else { 1.0 }
+}
+
 /// Divides the run time of a node, of which there are so many samples and so much measured: what a part gets, and the deviation of that as far as
 /// the recording decided.
 fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f64) {
-    let weight = if part.is_passed { 0.0 } else { PRIOR };
-    let prior_weight = weight / (samples + weight).max(1.0);
+    let weight = if part.is_passed { 0.0 } else { prior(whole.disturbed, all) };
+    let is_decisive = weight > PRIOR;
+    let worth = if is_decisive { samples.min(UNBIASED) } else { samples };
+    let part_samples = if samples > 0.0 { part.samples * worth / samples } else { 0.0 };
+    let prior_weight = weight / (worth + weight).max(1.0);
     // Of what was never measured to run, all is the caller's, unless samples say where it was: of many such calls, one below the other, each would keep
     // a part that nobody has seen.
     let prior = if all.run > 0.0 { part.measured.run / all.run } else { part.otherwise };
     let counts = if all.run > 0.0 || samples == 0.0 { weight } else { 0.0 };
-    let share = (part.samples + counts * prior) / (samples + counts);
+    let share = (part_samples + counts * prior) / (worth + counts);
     let rest = all.without(&part.measured);
     let doubt_ns = ((1.0 - prior) * part.measured.error()).hypot(prior * rest.error());
-    let doubt = if all.run > 0.0 { (doubt_ns / all.run).min(1.0) } else { 1.0 };
+    let disturbed_ns = whole.disturbed.min(1.0) * (prior * (1.0 - prior)).max(0.0).sqrt() * all.run;
+    let doubt = if all.run > 0.0 {
+        (doubt_ns.hypot(if is_decisive { disturbed_ns } else { 0.0 }) / all.run).min(1.0)
+    } else {
+        1.0
+    };
     let deviation = (whole.by_prior * share).hypot(prior_weight * doubt * whole.run);
     (whole.run * share, deviation)
 }
@@ -201,8 +231,9 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let recorded = Recorded::of(cct, clock);
     let waits = waits(&recorded, wholes, waiting);
     let Recorded { callers, own, below } = &recorded;
-    let alike = placed.map_or(1.0, Placed::alike);
-    let own_samples = placed.map_or_else(|| vec![[0; 2]; cct.len()], |placed| placed.own().to_vec());
+    let alike = placed.map_or(1.0, Placed::worth_one);
+    let waited = |index: usize| if own[index].sum() > 0.0 { own[index].wait / own[index].sum() } else { 0.0 };
+    let own_samples = placed.map_or_else(|| vec![[0; 2]; cct.len()], |placed| placed.running(waited));
     let is_passed = |index: usize| placed.is_some_and(|placed| placed.is_passed(index));
     let mut samples = own_samples.clone();
     add_up(callers, &mut samples, |sum, more: [u32; 2]| {
@@ -224,7 +255,8 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             };
             let most = if below[index].run > 0.0 { (1.0 - RUNNING) * whole.total_ns } else { whole.total_ns };
             let wait = (waits * below[index].wait).min(most);
-            given[index] = Given { run: whole.total_ns - wait, wait, by_prior: 0.0, outermost: index };
+            let disturbed = whole.disturbed(&below[index]);
+            given[index] = Given { run: whole.total_ns - wait, wait, by_prior: 0.0, outermost: index, disturbed };
             (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
         } else {
             let caller = callers[index];
@@ -237,7 +269,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             let (run, by_prior) = part_of(&given[caller], in_all(samples[caller]), &below[caller], &part);
             let seen = below[caller].wait;
             let wait = if seen > 0.0 { given[caller].wait * below[index].wait / seen } else { 0.0 };
-            given[index] = Given { run, wait, by_prior, outermost: given[caller].outermost };
+            given[index] = Given { run, wait, by_prior, ..given[caller] };
         }
         let total = given[index];
         let outermost = given[total.outermost];
@@ -248,7 +280,8 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             if is_whole {
                 return whole_error;
             }
-            let by_samples = outermost.run * by_samples(of_samples, samples[total.outermost], alike);
+            let decided = by_their_part(&outermost, in_all(samples[total.outermost]), &below[total.outermost]);
+            let by_samples = decided * outermost.run * by_samples(of_samples, samples[total.outermost], alike);
             let scale =
                 if below[total.outermost].wait > 0.0 { outermost.wait / below[total.outermost].wait } else { 0.0 };
             let by_looks = (of.wait * LOOKED_AT_NS * scale.min(1.0)).sqrt();
@@ -280,7 +313,8 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
         });
     }
     let chance = |(id, _): (NodeId, _)| {
-        let (run_ns, samples) = (given[id.index()].run, in_all(samples[id.index()]));
+        let (given, samples) = (&given[id.index()], in_all(samples[id.index()]));
+        let run_ns = by_their_part(given, samples, &below[id.index()]) * given.run;
         SampledRoot {
             node: NodeIndex(id.index() - 1),
             samples: samples as u64,

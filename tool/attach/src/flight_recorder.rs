@@ -135,7 +135,8 @@ fn event(name: &str, setting: &str, value: &str) -> String {
 }
 
 fn executions(period_ms: u64) -> String {
-    event("ExecutionSample", "period", &format!("{period_ms} ms"))
+    // Threads in native code are told by another event.
+    ["ExecutionSample", "NativeMethodSample"].map(|name| event(name, "period", &format!("{period_ms} ms"))).concat()
 }
 
 fn ms(period: Duration) -> u64 {

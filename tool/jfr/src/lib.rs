@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 mod bytes;
 mod constants;
 mod events;
+mod native;
 mod recorded;
 #[cfg(test)]
 mod tests;
@@ -70,14 +71,17 @@ pub enum Lines {
     Known,
 }
 
-/// The execution samples of a recording.
+/// The samples of threads that run in a recording, in Java or native code.
 pub fn samples(recording: &[u8]) -> Result<Samples, ReadError> {
-    let recorded = read(recording, Lines::Unknown, |kind| kind == EventKind::ExecutionSample)?;
+    use EventKind::{ExecutionSample, NativeMethodSample};
+    let mut recorded = read(recording, Lines::Unknown, |kind| matches!(kind, ExecutionSample | NativeMethodSample))?;
+    native::weigh(&mut recorded);
     let sample = |event: &Event| {
         let Stack { frames, is_cut } = recorded.stacks[event.stack.0 as usize].clone();
         let thread = recorded.threads[event.thread.0 as usize].number;
         // Where nothing was seen, everything is missing.
-        Sample { at_ns: event.at_ns, thread, is_cut: is_cut || frames.is_empty(), frames }
+        let is_native = event.kind == NativeMethodSample;
+        Sample { at_ns: event.at_ns, thread, is_cut: is_cut || frames.is_empty(), is_native, frames }
     };
     Ok(Samples { stacks: recorded.events.iter().map(sample).collect(), methods: recorded.methods })
 }
@@ -97,8 +101,12 @@ pub fn chunk_since(file: &[u8], since_ns: i64) -> Option<&[u8]> {
 
 /// What all threads did: where they were seen executing, what they allocated and where.
 pub fn threads_at_work(recording: &[u8], lines: Lines) -> Result<Recorded, ReadError> {
-    use EventKind::{AllocationSample, DataLoss, ExecutionSample, ThreadAllocated};
-    read(recording, lines, |kind| matches!(kind, ExecutionSample | AllocationSample | ThreadAllocated | DataLoss))
+    use EventKind::{AllocationSample, DataLoss, ExecutionSample, NativeMethodSample, ThreadAllocated};
+    let is_wanted =
+        |kind| matches!(kind, ExecutionSample | NativeMethodSample | AllocationSample | ThreadAllocated | DataLoss);
+    let mut recorded = read(recording, lines, is_wanted)?;
+    native::weigh(&mut recorded);
+    Ok(recorded)
 }
 
 /// Everything of a recording that is understood and has a place in the code, and what else is told of the JVM.

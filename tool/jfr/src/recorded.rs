@@ -22,6 +22,8 @@ pub struct Sample {
     pub frames: Arc<[FrameIndex]>,
     /// Outer frames are missing: it was deeper than stacks are kept.
     pub is_cut: bool,
+    /// It was in native code: it may have waited there.
+    pub is_native: bool,
 }
 
 /// What was sampled.

@@ -162,3 +162,32 @@ fn of_a_file_that_is_still_written_what_its_header_has_counts() {
     assert_eq!(chunk_since(&file, 0), Some(&chunk[..]));
     assert_eq!((chunk_since(&file, 2), chunk_since(&chunk[..40], 0)), (None, None), "it began at 1 ns");
 }
+
+#[test]
+fn samples_in_native_code_stand_for_the_threads_that_are_there() {
+    const EXISTS: [&str; 3] = ["java/io/UnixFileSystem", "getBooleanAttributes0", "(Ljava/io/File;)I"];
+    const POLL: [&str; 3] = ["sun/nio/ch/Net", "poll", "(Ljava/io/FileDescriptor;IJ)I"];
+    let seen = |kind, at_ns, stack| Happened { kind, at_ns, duration_ns: 0, amount: ("none", 0), stack, lock: None };
+    let native = |at_ns, stack| seen("jdk.NativeMethodSample", at_ns, stack);
+    let works = [
+        seen("jdk.ExecutionSample", 1_000, &[RUN]),
+        native(2_000, &[EXISTS, RUN]),
+        native(3_000, &[POLL, RUN]),
+        native(4_000, &[EXISTS, RUN]),
+        native(5_000, &[]),
+    ];
+    let waits = [native(2_500, &[POLL, RUN]), native(3_500, &[POLL, RUN]), native(4_500, &[POLL, RUN])];
+    let of = |recording: &[u8]| {
+        let samples = samples(recording).expect("a recording");
+        let of = |sample: &Sample| (sample.at_ns, sample.is_native, sample.frames.len());
+        samples.stacks.iter().map(of).collect::<Vec<_>>()
+    };
+    let one = recording_of(1, &works);
+    assert_eq!(of(&one), [(1_000, false, 1), (2_000, true, 2), (4_000, true, 2)], "what waits says nothing");
+    // Of two threads, each is seen in every other period.
+    let two = [&one[..], &recording_of(2, &waits)].concat();
+    let twice = [2_000, 2_000, 4_000, 4_000].map(|at_ns| (at_ns, true, 2));
+    assert_eq!(of(&two), [&[(1_000, false, 1)], &twice[..]].concat());
+    let at_work = threads_at_work(&two, Lines::Unknown).expect("a recording");
+    assert_eq!(at_work.events.len(), 5);
+}

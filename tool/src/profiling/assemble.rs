@@ -21,8 +21,8 @@ use crate::budget::{Governor, Limit, Probes, in_place};
 use crate::callgraph::{MethodRecord, Missed, PatternIndex, Unseen};
 use crate::cct::{Cct, NodeId};
 use crate::correction::{
-    MIN_CONTROLS, Names, Placed, Reference, RootCalls, Wholes, correct, divided, grow, grown, placed, root_calls,
-    untimed, wholes,
+    MIN_CONTROLS, Names, Placed, Reference, RootCalls, Wholes, correct, coverage, divided, grow, grown, placed,
+    root_calls, untimed, wholes,
 };
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost, Summary};
 use crate::profile::{
@@ -335,7 +335,11 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: 
     if undisturbed.is_sampled_before {
         basis.by_chance = placed.once(all).filter(|method| facts.by_chance.contains(method)).count() as u64;
     }
-    Sampled { basis, placed: Some(placed), partial }
+    // Samples of two phases are of no one's time.
+    let over = undisturbed.wanted_over.filter(|_| undisturbed.parted.is_none());
+    let covered = coverage(&placed, &names, &undisturbed.wanted, over);
+    log::debug!("samples tell of {:.0} % of what threads ran", 100.0 * covered);
+    Sampled { basis, placed: Some(placed.covering(covered)), partial }
 }
 
 /// What each root's calls are charged, against calls that took no part in that: those that were held out, or control invocations.

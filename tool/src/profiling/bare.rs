@@ -185,6 +185,8 @@ pub(crate) struct Undisturbed {
     pub(crate) unsettled: Option<f64>,
     /// What each of the threads that have been in a root had of the processors in that time, by the operating system's numbers.
     pub(crate) wanted: FxHashMap<u32, Scheduled>,
+    /// Over how long that was.
+    pub(crate) wanted_over: Option<Duration>,
     /// Recordings of others that got our samples too.
     pub(crate) other_recordings: usize,
     /// Samples are those from before the profile: of compiled code, whatever it was when the roots were timed.
@@ -220,8 +222,8 @@ impl Undisturbed {
     }
 
     /// The roots' calls are those that were timed before the profile.
-    pub(super) fn timed_before(&mut self, RootsTimed { timed, unsettled, wanted, .. }: RootsTimed) {
-        (self.timed, self.wanted) = (timed, wanted);
+    pub(super) fn timed_before(&mut self, RootsTimed { timed, unsettled, wanted, wanted_over, .. }: RootsTimed) {
+        (self.timed, self.wanted, self.wanted_over) = (timed, wanted, Some(wanted_over));
         self.unsettled = Some(unsettled);
         self.is_timed_before = true;
     }
@@ -275,12 +277,21 @@ pub(super) async fn measure(
     timing.finish();
     let (timed, since, unsettled) = phase.counted();
     let now = Instant::now();
-    let wanted = phase.wanted.between(since, phase.checkpoints.last().map_or(since, |last| last.at));
+    let until = phase.checkpoints.last().map_or(since, |last| last.at);
+    let (wanted, wanted_over) = (phase.wanted.between(since, until), Some(until - since));
     let ns = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64);
     let counted = (ns(SystemTime::now() - (now - since)), ns(ended));
     let unsettled = Some(unsettled);
-    let undisturbed =
-        Undisturbed { timed, samples, counted, unsettled, wanted, other_recordings, ..Undisturbed::default() };
+    let undisturbed = Undisturbed {
+        timed,
+        samples,
+        counted,
+        unsettled,
+        wanted,
+        wanted_over,
+        other_recordings,
+        ..Undisturbed::default()
+    };
     (undisturbed, failed)
 }
 
@@ -417,7 +428,13 @@ mod tests {
         let samples = |method: &str, at: std::ops::Range<i64>| Samples {
             methods: vec![method.to_owned()],
             stacks: at
-                .map(|at_ns| Sample { at_ns, thread: 7, frames: [FrameIndex(0)].into(), is_cut: false })
+                .map(|at_ns| Sample {
+                    at_ns,
+                    thread: 7,
+                    frames: [FrameIndex(0)].into(),
+                    is_cut: false,
+                    is_native: false,
+                })
                 .collect(),
         };
         let after = Some(Ok(samples("A.after()V", 100..200)));

@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_was_sampled_while_the_roots_were_compiled_again_does_not_count() {
-        let at = |at_ns| Sample { at_ns, thread: 1, frames: Arc::from([]), is_cut: false };
+        let at = |at_ns| Sample { at_ns, thread: 1, frames: Arc::from([]), is_cut: false, is_native: false };
         let mut samples = Samples { methods: Vec::new(), stacks: [1, 2, 3, 4].map(at).to_vec() };
         let time = |ns| UNIX_EPOCH + Duration::from_nanos(ns);
         leave_out(&mut samples, (time(2), time(4)));
@@ -283,7 +283,13 @@ mod tests {
     async fn what_is_lacking_is_waited_for_where_roots_were_timed() {
         let mut sampling = Sampling::of(u32::MAX);
         let ago = |ms| SystemTime::now() - Duration::from_millis(ms);
-        let roots = |since| RootsTimed { timed: Timed::default(), since, unsettled: 0.0, wanted: FxHashMap::default() };
+        let roots = |since| RootsTimed {
+            timed: Timed::default(),
+            since,
+            unsettled: 0.0,
+            wanted: FxHashMap::default(),
+            wanted_over: Duration::ZERO,
+        };
         assert_eq!(sampling.lacking(Some(&roots(ago(100)))), Duration::ZERO, "the recorder has not begun");
         sampling.from.set(ago(1_000)).expect("it is not known yet");
         sampling.changed = Some(ago(700));

@@ -191,7 +191,9 @@ fn courses(sampled: &Sampled, paths: &Paths) -> BTreeMap<u32, Course> {
         let course = courses.entry(number_of(event.thread)).or_insert_with(new);
         let path = paths.recorded(event.stack);
         match event.kind {
-            EventKind::ExecutionSample => course.parts[window_of(event.at_ns)].ran.push(path),
+            EventKind::ExecutionSample | EventKind::NativeMethodSample => {
+                course.parts[window_of(event.at_ns)].ran.push(path)
+            }
             EventKind::AllocationSample => {
                 course.allocations.push(Allocation { path, weight: event.amount, class: event.lock });
             }

@@ -1,8 +1,9 @@
 //! What a thread does, in one word: to add up how long it does it.
 
+use headwater_terms::native;
 use headwater_terms::pattern::JDK_PACKAGES;
 
-use super::doing::{OUTSIDE, is_idle};
+use super::doing::is_idle;
 use super::{Dump, Frame, State, Thread, WaitKind};
 
 /// What a thread does.
@@ -55,7 +56,7 @@ pub fn activity(dump: &Dump, thread: &Thread) -> Activity {
 
 fn of(thread: &Thread) -> Activity {
     let Some(top) = thread.stack.first() else { return Activity::Idle };
-    if let Some((_, said)) = OUTSIDE.iter().find(|(method, _)| top.method == *method) {
+    if let Some(said) = native::doing(&top.method) {
         return match said {
             said if said.contains("file or pipe") => Activity::File,
             said if ["socket", "connect", "datagram"].iter().any(|word| said.contains(word)) => Activity::Socket,

@@ -1,39 +1,8 @@
 //! What a thread does, in a few words, behind its name and "which".
 
-use super::{Dump, Frame, Kind, State, Thread, WaitKind};
+use headwater_terms::native;
 
-/// Native methods that wait for something outside the program: the JDK's, 11 to 25, and Netty's.
-pub(crate) const OUTSIDE: &[(&str, &str)] = &[
-    ("java.net.SocketInputStream.socketRead0", "waits for a socket"),
-    ("sun.nio.ch.SocketDispatcher.read0", "waits for a socket"),
-    ("sun.nio.ch.SocketDispatcher.readv0", "waits for a socket"),
-    ("sun.nio.ch.SocketDispatcher.write0", "writes to a socket"),
-    ("sun.nio.ch.SocketDispatcher.writev0", "writes to a socket"),
-    ("java.net.SocketOutputStream.socketWrite0", "writes to a socket"),
-    ("sun.nio.ch.Net.poll", "waits for a socket"),
-    ("sun.nio.ch.Net.accept", "waits for a connection"),
-    ("sun.nio.ch.ServerSocketChannelImpl.accept0", "waits for a connection"),
-    ("java.net.PlainSocketImpl.socketAccept", "waits for a connection"),
-    ("java.net.PlainSocketImpl.socketConnect", "waits to be connected"),
-    ("sun.nio.ch.Net.connect0", "waits to be connected"),
-    ("sun.nio.ch.Net.pollConnect", "waits to be connected"),
-    ("sun.nio.ch.DatagramChannelImpl.receive0", "waits for a datagram"),
-    ("sun.nio.ch.EPoll.wait", "waits for sockets to be ready"),
-    ("io.netty.channel.epoll.Native.epollWait", "waits for sockets to be ready"),
-    ("io.netty.channel.epoll.Native.epollWait0", "waits for sockets to be ready"),
-    ("java.io.FileInputStream.readBytes", "reads a file or pipe"),
-    ("java.io.FileInputStream.read0", "reads a file or pipe"),
-    ("sun.nio.ch.FileDispatcherImpl.read0", "reads a file or pipe"),
-    ("sun.nio.ch.UnixFileDispatcherImpl.read0", "reads a file or pipe"),
-    ("java.io.FileOutputStream.writeBytes", "writes to a file or pipe"),
-    ("sun.nio.ch.FileDispatcherImpl.write0", "writes to a file or pipe"),
-    ("sun.nio.ch.UnixFileDispatcherImpl.write0", "writes to a file or pipe"),
-    ("java.lang.ProcessHandleImpl.waitForProcessExit0", "waits for a process to end"),
-    ("java.net.Inet6AddressImpl.lookupAllHostAddr", "looks up a host's address"),
-    ("java.net.Inet4AddressImpl.lookupAllHostAddr", "looks up a host's address"),
-    ("sun.nio.fs.LinuxWatchService.poll", "waits for files to change"),
-    ("java.lang.ref.Reference.waitForReferencePendingList", "waits for references"),
-];
+use super::{Dump, Frame, Kind, State, Thread, WaitKind};
 
 /// Methods near the top of a stack that say why a thread waits.
 const WAITS: &[(&str, &str)] = &[
@@ -83,9 +52,9 @@ fn doing_at(thread: &Thread, lock: Option<String>) -> String {
         frames.filter_map(said).next()
     };
     let is_accepting = || thread.stack.iter().take(NEAR).any(|frame| frame.method.ends_with(".accept"));
-    if let Some(said) = top.and_then(|top| OUTSIDE.iter().find(|(method, _)| top.method == *method)) {
-        let connection = said.0 == "sun.nio.ch.Net.poll" && is_accepting();
-        return if connection { "waits for a connection".to_owned() } else { said.1.to_owned() };
+    if let Some((top, said)) = top.and_then(|top| Some((top, native::doing(&top.method)?))) {
+        let connection = top.method == "sun.nio.ch.Net.poll" && is_accepting();
+        return if connection { "waits for a connection".to_owned() } else { said.to_owned() };
     }
     if top.is_some_and(|top| top.method.starts_with("java.lang.Thread.sleep")) || thread.doing == "sleeping" {
         return "sleeps".to_owned();

@@ -17,10 +17,14 @@ use headwater_jfr::{FrameIndex, Sample, Samples};
 #[derive(Clone, Debug, Default)]
 pub struct Placed {
     own: Vec<[u32; 2]>,
+    /// Those of them that were in native code, where their threads may have waited.
+    native: Vec<[u32; 2]>,
     /// By a node's index, whether samples were in callees of it that were missed: if not by all, by some of their calls.
     passed: Vec<bool>,
     /// So many of them say together what one by itself would say: see [`alike`].
     alike: f64,
+    /// Which part of the roots' running time they do not tell of.
+    untold: f64,
     /// Those on whose stack a root was.
     pub inside: u64,
     /// Those of them that were in calls of which the recording has none.
@@ -36,12 +40,17 @@ pub struct Placed {
 impl Placed {
     #[cfg(test)]
     pub(crate) fn of(own: Vec<[u32; 2]>) -> Placed {
-        Placed { own, alike: 1.0, ..Placed::default() }
+        Placed { native: vec![[0; 2]; own.len()], own, alike: 1.0, ..Placed::default() }
     }
 
     #[cfg(test)]
     pub(crate) fn of_so_many_alike(self, alike: f64) -> Placed {
         Placed { alike, ..self }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_native(self, native: Vec<[u32; 2]>) -> Placed {
+        Placed { native, ..self }
     }
 
     #[cfg(test)]
@@ -54,9 +63,30 @@ impl Placed {
         &self.own
     }
 
+    /// The same of threads that ran, if of each node's own time such a part waits: samples in native code may be of either.
+    pub(crate) fn running(&self, waiting: impl Fn(usize) -> f64) -> Vec<[u32; 2]> {
+        let running = |(index, (own, native)): (usize, (&[u32; 2], &[u32; 2]))| {
+            let part = waiting(index);
+            [0, 1].map(|half| own[half].saturating_sub((f64::from(native[half]) * part).round() as u32))
+        };
+        self.own.iter().zip(&self.native).enumerate().map(running).collect()
+    }
+
     /// So many samples in a row say together what one by itself would say; at least one.
     pub fn alike(&self) -> f64 {
         self.alike
+    }
+
+    /// They tell of such a [part](super::coverage()) of the roots' running time. Of the rest nothing is known: it divides as samples do, give or take as much as there
+    /// is of it.
+    pub fn covering(self, part: f64) -> Placed {
+        Placed { untold: 1.0 - part, ..self }
+    }
+
+    /// The same as [`alike`](Placed::alike), where what they do not tell of is counted in.
+    pub(super) fn worth_one(&self) -> f64 {
+        let untold = self.untold / 2.0;
+        self.alike + self.inside as f64 * untold * untold
     }
 
     /// Methods that were on top in one sample alone, anywhere in the tree.
@@ -120,6 +150,11 @@ impl<'s> Names<'s> {
     fn stacks(&self) -> impl Iterator<Item = &'s Sample> {
         let (from_ns, to_ns) = self.window;
         self.samples.stacks.iter().filter(move |sample| (from_ns..=to_ns).contains(&sample.at_ns))
+    }
+
+    /// When samples were taken.
+    pub(super) fn times(&self) -> impl Iterator<Item = i64> {
+        self.stacks().map(|sample| sample.at_ns)
     }
 
     fn methods(&self, frame: FrameIndex) -> &[MethodId] {
@@ -209,7 +244,8 @@ pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize, missed: &FxHashSet<
         let methods = sample.frames.iter().rev().map(|frame| names.methods(*frame)).find(|methods| !methods.is_empty());
         methods.is_some_and(|of| of.iter().all(|method| missed.contains(method) && !called.contains(method)))
     };
-    let mut placed = Placed { own: vec![[0; 2]; cct.len()], ..Placed::default() };
+    let none = vec![[0; 2]; cct.len()];
+    let mut placed = Placed { own: none.clone(), native: none, ..Placed::default() };
     let mut on_top = Vec::new();
     for sample in names.stacks() {
         let (mut at, mut is_seen, mut is_below_missed) = (NodeId::TOP, true, false);
@@ -237,7 +273,9 @@ pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize, missed: &FxHashSet<
         placed.inside += 1;
         placed.unseen += u64::from(!is_seen);
         placed.absent += u64::from(is_absent(sample));
-        placed.own[at.index()][usize::from(sample.at_ns > names.middle)] += 1;
+        let half = usize::from(sample.at_ns > names.middle);
+        placed.own[at.index()][half] += 1;
+        placed.native[at.index()][half] += u32::from(sample.is_native);
         on_top.push((sample.at_ns, at));
     }
     placed.alike = alike(cct, on_top);
@@ -279,6 +317,7 @@ mod tests {
             thread: 77,
             frames: frames.iter().copied().map(FrameIndex).collect(),
             is_cut,
+            is_native: false,
         };
         let samples = Samples {
             methods: methods.map(str::to_owned).to_vec(),
@@ -317,6 +356,7 @@ mod tests {
             thread: 7,
             frames: frames.iter().copied().map(FrameIndex).collect(),
             is_cut: false,
+            is_native: false,
         };
         // root, late, trivial, callee; root, callee, never; root, callee, late, once; root, root.
         let stacks = [&[0, 2, 4, 1][..], &[0, 1, 3], &[0, 1, 2], &[0, 0]];
@@ -347,7 +387,13 @@ mod tests {
         let late = cct.call(root, MethodId(3), 0);
         cct.call(late, MethodId(4), 0);
         let names = ["C.root()V", "C.dropped()V", "C.callee()V", "C.last()V"];
-        let sample = Sample { at_ns: 1, thread: 7, frames: [0, 1, 2, 3].map(FrameIndex).into(), is_cut: false };
+        let sample = Sample {
+            at_ns: 1,
+            thread: 7,
+            frames: [0, 1, 2, 3].map(FrameIndex).into(),
+            is_cut: false,
+            is_native: false,
+        };
         let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks: vec![sample; 3] };
         let names = Names::of(names.into_iter(), &samples, (0, 9));
         let missed = FxHashSet::from_iter([MethodId(2)]);
@@ -372,6 +418,7 @@ mod tests {
             thread: 7,
             frames: frames.iter().copied().map(FrameIndex).collect(),
             is_cut: false,
+            is_native: false,
         };
         let stacks = vec![sample(&[0, 2, 1, 3]), sample(&[0, 2, 3])];
         let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks };
@@ -393,7 +440,13 @@ mod tests {
         let caller = cct.call(root, MethodId(5), 0);
         let names = ["C.root()V", "C.outer()V", "C.inner()V", "C.kept()V", "C.caller()V"];
         // root, caller, outer, inner, kept.
-        let sample = Sample { at_ns: 1, thread: 7, frames: [0, 4, 1, 2, 3].map(FrameIndex).into(), is_cut: false };
+        let sample = Sample {
+            at_ns: 1,
+            thread: 7,
+            frames: [0, 4, 1, 2, 3].map(FrameIndex).into(),
+            is_cut: false,
+            is_native: false,
+        };
         let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks: vec![sample] };
         let names = Names::of(names.into_iter(), &samples, (0, 9));
         let missed = FxHashSet::from_iter([MethodId(2), MethodId(3)]);
@@ -417,6 +470,7 @@ mod tests {
             thread: 7,
             frames: frames.iter().copied().map(FrameIndex).collect(),
             is_cut: false,
+            is_native: false,
         };
         let stacks = vec![sample(&[0, 1]), sample(&[0, 2, 1])];
         let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks };

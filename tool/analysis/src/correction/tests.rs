@@ -45,7 +45,7 @@ fn measured(cct: &Cct) -> Tree {
 
 /// By so many samples of each node in each half of the phase.
 fn sampled(cct: &Cct, total_ns: f64, own: &[[u32; 2]]) -> Tree {
-    let whole = Whole { total_ns, error_ns: 0.01 * total_ns, unsettled: 0.0 };
+    let whole = Whole { total_ns, error_ns: 0.01 * total_ns, unsettled: 0.0, is_timed: false };
     let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
     correct(cct, &CLOCK, &wholes, Some(&Placed::of([&[[0; 2]], own].concat())), None)
 }
@@ -106,6 +106,62 @@ fn where_few_samples_are_the_recording_decides() {
     assert!(few.nodes[2].error_ns > 5 * many.nodes[2].error_ns, "{few:?} {many:?}");
 }
 
+/// A root whose calls took as long with probes, which cost next to nothing, as without; samples see half of what its second callee does.
+#[test]
+fn what_was_hardly_disturbed_is_believed_more_than_samples() {
+    let cct = called((10, 1_000), &[(10, 600_000), (10, 400_000)]);
+    let placed = || Placed::of(vec![[0; 2], [0; 2], [300, 300], [100, 100]]);
+    let second = |total_ns: f64, is_timed| {
+        let whole = Whole { total_ns, error_ns: 0.02 * total_ns, unsettled: 0.0, is_timed };
+        let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
+        let tree = correct(&cct, &CLOCK, &wholes, Some(&placed()), None);
+        let node = &tree.nodes[2];
+        (node.total_ns as f64 / total_ns, node.total_error_ns as f64 / total_ns)
+    };
+    let (alike, its_error) = second(1e6, true);
+    assert!((0.37..0.41).contains(&alike) && its_error < 0.04, "{alike} {its_error}");
+    for (total_ns, is_timed) in [(0.5e6, true), (1e6, false)] {
+        let (share, _) = second(total_ns, is_timed);
+        assert!((0.24..0.28).contains(&share), "samples decide: {share}");
+    }
+}
+
+/// Of samples in native code of a method that waits nine tenths of its time, nine tenths are of that.
+#[test]
+fn where_a_method_waits_its_samples_in_native_code_are_of_that() {
+    let mut cct = called((10, 10_000), &[(10, 500_000), (10, 500_000)]);
+    let [first, second] = [2, 3].map(|method| cct.callee(cct.roots()[0].0, MethodId(method)).expect("it was called"));
+    for (node, running) in [(first, 100), (second, 1_000)] {
+        cct.add_cpu(node, CpuSamples { samples: 1_000, running });
+    }
+    let own = vec![[0; 2], [0; 2], [100, 100], [50, 50]];
+    let whole = Whole { total_ns: 1e6, error_ns: 0.0, unsettled: 0.0, is_timed: false };
+    let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
+    let tree = |native| correct(&cct, &CLOCK, &wholes, Some(&Placed::of(own.clone()).with_native(native)), None);
+    let of_second = |tree: Tree| tree.nodes[2].total_ns as f64 / 1e6;
+    let none = vec![[0; 2]; 4];
+    let waiting = vec![[0; 2], [0; 2], [100, 100], [0; 2]];
+    let (as_java, as_native) = (of_second(tree(none)), of_second(tree(waiting)));
+    assert!((as_java - 0.55 / 3.0).abs() < 0.02, "{as_java}");
+    assert!((as_native - 0.55 * 100.0 / 120.0).abs() < 0.02, "{as_native}");
+}
+
+/// As much as samples do not tell of may divide otherwise.
+#[test]
+fn shares_are_as_uncertain_as_what_samples_do_not_tell_of() {
+    let cct = called((10, 1_000), &[(10, 600_000), (10, 400_000)]);
+    let wholes = Wholes::from_iter([(
+        cct.roots()[0].0,
+        Whole { total_ns: 1e6, error_ns: 0.0, unsettled: 0.0, is_timed: false },
+    )]);
+    let mut placed = Placed::of(vec![[0; 2], [0; 2], [500, 500], [500, 500]]);
+    placed.inside = 2_000;
+    let error =
+        |placed: Placed| correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[1].total_error_ns as f64 / 1e6;
+    let (all, half) = (error(placed.clone()), error(placed.covering(0.5)));
+    assert!(all < 0.03 && (0.12..0.14).contains(&half), "{all} {half}");
+}
+
 /// They were instrumented too late, or never.
 #[test]
 fn many_calls_one_below_the_other_that_were_only_sampled_keep_nothing_for_themselves() {
@@ -126,7 +182,7 @@ fn many_calls_one_below_the_other_that_were_only_sampled_keep_nothing_for_themse
 fn parts_of_code_that_is_not_settled_may_be_as_far_from_it_as_the_whole() {
     let cct = called((1, 0), &[(10, 50_000), (10, 50_000)]);
     let error = |unsettled: f64| {
-        let mut whole = Whole { total_ns: 100_000.0, error_ns: 0.0, unsettled: 0.0 };
+        let mut whole = Whole { total_ns: 100_000.0, error_ns: 0.0, unsettled: 0.0, is_timed: false };
         whole.unsettle(unsettled, true);
         let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
         let placed = Placed::of(vec![[0; 2], [0; 2], [5_000, 5_000], [5_000, 5_000]]);
@@ -139,7 +195,10 @@ fn parts_of_code_that_is_not_settled_may_be_as_far_from_it_as_the_whole() {
 #[test]
 fn samples_that_are_alike_say_less() {
     let cct = called((1, 0), &[(10, 50_000), (10, 50_000)]);
-    let wholes = Wholes::from_iter([(cct.roots()[0].0, Whole { total_ns: 1e6, error_ns: 0.0, unsettled: 0.0 })]);
+    let wholes = Wholes::from_iter([(
+        cct.roots()[0].0,
+        Whole { total_ns: 1e6, error_ns: 0.0, unsettled: 0.0, is_timed: false },
+    )]);
     let error = |alike| {
         let placed = Placed::of(vec![[0; 2], [0; 2], [200, 200], [200, 200]]).of_so_many_alike(alike);
         correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[1].total_error_ns as f64
@@ -174,7 +233,10 @@ fn waiting_that_only_the_recording_had_is_nobodys() {
     let mut cct = called((1, 1_000), &[(1, 50_000_000), (1, 50_000_000)]);
     let stalled = cct.callee(cct.roots()[0].0, MethodId(2)).expect("it was called");
     cct.add_cpu(stalled, CpuSamples { samples: 100, running: 10 });
-    let wholes = Wholes::from_iter([(cct.roots()[0].0, Whole { total_ns: 100e6, error_ns: 0.0, unsettled: 0.0 })]);
+    let wholes = Wholes::from_iter([(
+        cct.roots()[0].0,
+        Whole { total_ns: 100e6, error_ns: 0.0, unsettled: 0.0, is_timed: false },
+    )]);
     let placed = Placed::of(vec![[0; 2], [0; 2], [100, 100], [300, 300]]);
     let part = |waiting| correct(&cct, &CLOCK, &wholes, Some(&placed), waiting).nodes[1].self_ns as f64 / 100e6;
     assert!((part(Some(0.0)) - 0.25).abs() < 0.01, "{}", part(Some(0.0)));
@@ -261,7 +323,9 @@ fn totals_are_sums_and_threads_add_up_to_them() {
             threads.iter().zip(&mut places).map(|(thread, places)| grown(&all, recorded, thread, places)).collect();
         let places: Vec<(&Cct, Vec<NodeId>)> = grown.iter().map(|tree| &**tree).zip(places).collect();
         let own: Vec<[u32; 2]> = all.nodes().map(|_| [random.below(3) as u32, random.below(3) as u32]).collect();
-        let whole = |(root, _)| (root, Whole { total_ns: random.below(1 << 30) as f64, error_ns: 0.0, unsettled: 0.0 });
+        let whole = |(root, _)| {
+            (root, Whole { total_ns: random.below(1 << 30) as f64, error_ns: 0.0, unsettled: 0.0, is_timed: false })
+        };
         let wholes: Wholes = all.roots().into_iter().map(whole).collect();
         let tree = correct(&all, &CLOCK, &wholes, Some(&Placed::of(own)), None);
         for (root, whole) in &wholes {
@@ -286,7 +350,7 @@ fn totals_are_sums_and_threads_add_up_to_them() {
 fn what_was_measured_of_the_callees_of_a_method_that_lost_its_probes_is_not_another_ways() {
     // The second was dropped at once, and what it calls was measured beside it since.
     let cct = called((10, 1_000_000), &[(1, 1_000), (1_000, 80_000_000)]);
-    let whole = Whole { total_ns: 80e6, error_ns: 1e6, unsettled: 0.0 };
+    let whole = Whole { total_ns: 80e6, error_ns: 1e6, unsettled: 0.0, is_timed: false };
     let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
     let total = |passed: Vec<bool>| {
         let placed = Placed::of(vec![[0; 2], [0; 2], [1, 2], [0; 2]]).passing(passed);
@@ -325,7 +389,7 @@ fn a_method_in_many_places_is_as_uncertain_as_its_samples() {
             if place % 25 == 0 { [u32::from(place % 2 == 0), u32::from(place % 2 == 1)] } else { [0; 2] },
         ]);
     }
-    let whole = Whole { total_ns: 4e9, error_ns: 0.0, unsettled: 0.0 };
+    let whole = Whole { total_ns: 4e9, error_ns: 0.0, unsettled: 0.0, is_timed: false };
     let merged = correct(&cct, &CLOCK, &Wholes::from_iter([(root, whole)]), Some(&Placed::of(own)), None);
     let name = |number: u32| MethodName { display: number.to_string(), machine: number.to_string() };
     let profile = Profile { merged, methods: (1..=1_002).map(name).collect(), ..Profile::default() };

@@ -24,12 +24,22 @@ pub struct Whole {
     pub error_ns: f64,
     /// How far its calls may be from those of settled code, as a part and a standard deviation.
     pub unsettled: f64,
+    /// It was timed without probes.
+    pub is_timed: bool,
 }
 
 impl Whole {
     /// As it was recorded, less the probes.
     pub(super) fn measured(of: &Measured) -> Whole {
-        Whole { total_ns: of.sum(), error_ns: of.error(), unsettled: 0.0 }
+        Whole { total_ns: of.sum(), error_ns: of.error(), unsettled: 0.0, is_timed: false }
+    }
+
+    /// By which part what was measured of it may be another, as a standard deviation: by as much as its calls took longer, or shorter, while they were recorded.
+    pub(super) fn disturbed(&self, measured: &Measured) -> f64 {
+        if !self.is_timed || self.total_ns <= 0.0 {
+            return 1.0;
+        }
+        ((measured.sum() - self.total_ns).abs() + self.error_ns) / self.total_ns + self.unsettled
     }
 
     /// It was timed in code that was still being compiled, and may be wrong by such a part; and so may be how it divides, if that was sampled then.
@@ -78,6 +88,7 @@ pub fn wholes(cct: &Cct, clock: &Clock, roots: &[RootCalls], reference: Referenc
                 total_ns: charged + others * (measured.wait + kept * measured.run),
                 error_ns: doubts.iter().map(|doubt| doubt * doubt).sum::<f64>().sqrt(),
                 unsettled: 0.0,
+                is_timed: true,
             },
         ))
     };

@@ -47,6 +47,8 @@ pub(in crate::profiling) struct RootsTimed {
     pub(in crate::profiling) unsettled: f64,
     /// What each of the threads in them had of the processors meanwhile.
     pub(in crate::profiling) wanted: FxHashMap<u32, Scheduled>,
+    /// Over how long that was.
+    pub(in crate::profiling) wanted_over: Duration,
 }
 
 impl RootsTimed {
@@ -194,7 +196,8 @@ impl Phase {
         let before = self.checkpoints.partition_point(|checkpoint| checkpoint.at <= since).max(1) - 1;
         let timed = self.checkpoints[self.checkpoints.len() - 1].timed.since(&self.checkpoints[before].timed);
         let wanted = self.wanted.as_mut().map(|wanted| wanted.ended(now).between(since, now)).unwrap_or_default();
-        RootsTimed { timed, since: SystemTime::now() - (now - since), unsettled, wanted }
+        let wanted_over = now - since;
+        RootsTimed { timed, since: SystemTime::now() - wanted_over, unsettled, wanted, wanted_over }
     }
 }
 
