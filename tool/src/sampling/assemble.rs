@@ -237,9 +237,14 @@ fn allocated(recorded: &Recorded) -> BTreeMap<headwater_jfr::ThreadIndex, u64> {
     // All threads are told of one after the other.
     const AT_ONCE_NS: i64 = 500_000_000;
     let mut threads: BTreeMap<headwater_jfr::ThreadIndex, [u64; 2]> = BTreeMap::new();
+    // One that has changed its name meanwhile is told of as two.
+    let mut named: BTreeMap<u32, headwater_jfr::ThreadIndex> = BTreeMap::new();
     for told in &recorded.allocated {
         let is_first = told.at_ns - began_ns < AT_ONCE_NS;
-        let [first, last] = threads.entry(told.thread).or_insert([if is_first { told.bytes } else { 0 }, 0]);
+        let thread = &recorded.threads[told.thread.0 as usize];
+        let has_own = !thread.is_virtual && thread.number != 0;
+        let thread = if has_own { *named.entry(thread.number).or_insert(told.thread) } else { told.thread };
+        let [first, last] = threads.entry(thread).or_insert([if is_first { told.bytes } else { 0 }, 0]);
         *first = (*first).min(told.bytes);
         *last = (*last).max(told.bytes);
     }

@@ -251,8 +251,9 @@ fn allocated_bytes_are_the_threads_own_and_samples_say_where() {
         (EventKind::ExecutionSample, 4, 8, &[0, 2], 0),
     ]);
     let told = |at_ns, thread: u32, bytes| Allocated { at_ns, thread: ThreadIndex(thread), bytes };
-    // Of the second thread samples tell nothing: it allocates where it runs.
-    recorded.allocated = vec![told(0, 0, 5_000), told(0, 3, 10), told(SECOND_NS, 0, 5_600), told(SECOND_NS, 3, 17)];
+    // Of the second thread samples tell nothing: it allocates where it runs. The first one has another name at the end.
+    recorded.threads[1].name = "renamed".to_owned();
+    recorded.allocated = vec![told(0, 0, 5_000), told(0, 3, 10), told(SECOND_NS, 1, 5_600), told(SECOND_NS, 3, 17)];
     let profile = profile(&sampled(
         vec![reading(0, &[(7, 0), (8, 0)], 0), reading(SECOND_NS, &[(7, 1), (8, 1)], 2)],
         recorded,
