@@ -273,6 +273,14 @@ fn a_deep_recursion_stays_readable() {
 }
 
 #[test]
+fn a_call_that_took_longer_than_the_recording_is_no_reason_to_take_another_root() {
+    let mut long = profile();
+    long.roots.iter_mut().for_each(|root| root.calls = 0);
+    let report = as_text(&long, &options(), &Style::default());
+    assert!(report.contains("in a call that began before recording, not entered since"), "{report}");
+}
+
+#[test]
 fn an_empty_profile_says_that_nothing_was_entered() {
     let mut empty = profile();
     (empty.merged, empty.threads) = (Tree::default(), Vec::new());

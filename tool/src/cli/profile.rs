@@ -117,7 +117,7 @@ pub(super) fn verdict(outcome: &Outcome, output: &Output) -> ExitCode {
 /// Says of each root that was never entered what a text says in its first lines.
 fn not_entered(profile: &Profile) {
     for root in &profile.roots {
-        if let Some(advice) = text::advice(root) {
+        if let Some(advice) = text::advice(profile, root) {
             complain(&format!("root {}: {}\n{advice}", root.pattern, text::state(profile, root)));
         }
     }

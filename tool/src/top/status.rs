@@ -154,7 +154,7 @@ impl View {
                 "It is instrumented; calls appear here as soon as they are made.".to_owned(),
             ],
         };
-        if !ended && let Some(advice) = profile.roots.iter().find_map(advice) {
+        if !ended && let Some(advice) = profile.roots.iter().find_map(|root| advice(profile, root)) {
             text.extend(std::iter::once("").chain(advice.lines()).map(str::to_owned));
         }
         if self.phase == Phase::Paused {

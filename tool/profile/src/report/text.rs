@@ -179,7 +179,7 @@ pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> 
     for root in &profile.roots {
         writeln!(out, "root {}: {}", printable(&root.pattern), state(profile, root))?;
         // Once is enough for all roots of this kind.
-        if let Some(advice) = advice(root).filter(|advice| !given.contains(advice)) {
+        if let Some(advice) = advice(profile, root).filter(|advice| !given.contains(advice)) {
             writeln!(out, "{advice}")?;
             given.push(advice);
         }
@@ -224,15 +224,25 @@ pub fn state(profile: &Profile, root: &Root) -> String {
     };
     match (root.calls, open) {
         (0, Some(open)) => format!("{methods}not entered since; {open}"),
+        (0, None) if has_calls_below(profile, root) => {
+            format!("{methods}in a call that began before recording, not entered since")
+        }
         (0, None) => format!("{methods}instrumented, but never entered"),
         (calls, Some(open)) => format!("{methods}entered {}; {open}", times(calls)),
         (calls, None) => format!("{methods}entered {}", times(calls)),
     }
 }
 
+/// Whether calls were recorded below a root: one that took longer than all of the recording has no call of its own.
+fn has_calls_below(profile: &Profile, root: &Root) -> bool {
+    let nodes = &profile.merged.nodes;
+    let is_root = |node: &Node| node.parent.is_none() && root.methods.contains(&node.method);
+    nodes.iter().any(|node| node.calls > 0 && node.parent.is_some_and(|parent| is_root(&nodes[parent.0])))
+}
+
 /// What to do about a root that nothing is known of.
-pub fn advice(root: &Root) -> Option<&'static str> {
-    if root.calls > 0 || root.open.threads > 0 {
+pub fn advice(profile: &Profile, root: &Root) -> Option<&'static str> {
+    if root.calls > 0 || root.open.threads > 0 || has_calls_below(profile, root) {
         return None;
     }
     Some(match root.methods.is_empty() {

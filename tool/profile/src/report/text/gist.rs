@@ -17,7 +17,7 @@ pub fn write(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Resu
     if let Some(line) = belief::line(profile) {
         writeln!(out, "{line}")?;
     }
-    for root in profile.roots.iter().filter(|root| advice(root).is_none()) {
+    for root in profile.roots.iter().filter(|root| advice(profile, root).is_none()) {
         writeln!(out, "root {}: {}", printable(&root.pattern), state(profile, root))?;
     }
     missing_calls(profile, out)?;
