@@ -46,8 +46,9 @@ use headwater_profile::profile::{Clock, ClockMode, Link, MethodIndex, Node, Node
 const PRIOR: f64 = 2.0;
 /// and as so many at most, where its calls took what they take without probes, and these cost next to nothing.
 const MOST_PRIOR: f64 = 2_000.0;
-/// More samples than this count as so many against it: none are of a thread inside the JVM, where exceptions are filled in and classes are loaded.
-const UNBIASED: f64 = 100.0;
+/// More samples than this count as so many against it: none are of a thread inside the JVM, where exceptions are filled in and classes are loaded, nor, on some
+/// JDKs, in code that compilers have ready, for sines, sums of bytes, copies of arrays.
+const UNBIASED: f64 = 25.0;
 /// Of what was measured, at least this part was no probe's.
 const LEAST: f64 = 0.2;
 /// The standard deviation of what one program's parts take in two runs, as a part of it.
@@ -175,6 +176,8 @@ struct Given {
     outermost: usize,
     /// By which part the outermost node's calls took longer, or shorter, while they were recorded.
     disturbed: f64,
+    /// Samples count as so many at most against what was measured of that.
+    worth: f64,
 }
 
 /// A part of what a node and its callees have together.
@@ -197,7 +200,7 @@ fn prior(disturbed: f64, all: &Measured) -> f64 {
 /// How far samples decide how a root's time divides, of which there are so many.
 fn by_their_part(whole: &Given, samples: f64, all: &Measured) -> f64 {
     let weight = prior(whole.disturbed, all);
-    let worth = samples.min(UNBIASED);
+    let worth = samples.min(whole.worth);
     if weight > PRIOR { worth / (worth + weight) } else { 1.0 }
 }
 
@@ -206,7 +209,7 @@ fn by_their_part(whole: &Given, samples: f64, all: &Measured) -> f64 {
 fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f64) {
     let weight = if part.is_passed { 0.0 } else { prior(whole.disturbed, all) };
     let is_decisive = weight > PRIOR;
-    let worth = if is_decisive { samples.min(UNBIASED) } else { samples };
+    let worth = if is_decisive { samples.min(whole.worth) } else { samples };
     let part_samples = if samples > 0.0 { part.samples * worth / samples } else { 0.0 };
     let prior_weight = weight / (worth + weight).max(1.0);
     // Of what was never measured to run, all is the caller's, unless samples say where it was: of many such calls, one below the other, each would keep
@@ -222,7 +225,13 @@ fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f6
     } else {
         1.0
     };
-    let deviation = (whole.by_prior * share).hypot(prior_weight * doubt * whole.run);
+    // Of two witnesses that say different things either may be right.
+    let apart = if is_decisive && worth > 0.0 {
+        (part_samples / worth - prior).abs() * (worth * counts).sqrt() / (worth + counts)
+    } else {
+        0.0
+    };
+    let deviation = (whole.by_prior * share).hypot(prior_weight * doubt * whole.run).hypot(apart * whole.run);
     (whole.run * share, deviation)
 }
 
@@ -256,7 +265,9 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             let most = if below[index].run > 0.0 { (1.0 - RUNNING) * whole.total_ns } else { whole.total_ns };
             let wait = (waits * below[index].wait).min(most);
             let disturbed = whole.disturbed(&below[index]);
-            given[index] = Given { run: whole.total_ns - wait, wait, by_prior: 0.0, outermost: index, disturbed };
+            let worth = placed.map_or(UNBIASED, |placed| placed.unbiased().min(UNBIASED));
+            let run = whole.total_ns - wait;
+            given[index] = Given { run, wait, by_prior: 0.0, outermost: index, disturbed, worth };
             (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
         } else {
             let caller = callers[index];

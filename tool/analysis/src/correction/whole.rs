@@ -39,7 +39,9 @@ impl Whole {
         if !self.is_timed || self.total_ns <= 0.0 {
             return 1.0;
         }
-        ((measured.sum() - self.total_ns).abs() + self.error_ns) / self.total_ns + self.unsettled
+        // With their probes: of calls that were twice as long nobody knows whether it was all of it the probes'.
+        let recorded_ns = measured.sum() + measured.doubt;
+        ((recorded_ns - self.total_ns).abs() + self.error_ns) / self.total_ns + self.unsettled
     }
 
     /// It was timed in code that was still being compiled, and may be wrong by such a part; and so may be how it divides, if that was sampled then.
