@@ -18,7 +18,8 @@ use crate::pprof as schema;
 use crate::profile::{Metric, Profile, ThreadProfile};
 use crate::report::is_doubtful;
 
-/// Samples are encoded in groups: any cut of a message's repeated fields, one after the other, is that message.
+/// Samples are encoded in groups: any cut of a message's repeated fields, one after the other, is that message. What they are of comes first, by which a
+/// file is known.
 const GROUP: usize = 4096;
 
 pub(super) fn write(
@@ -37,7 +38,12 @@ pub(super) fn write(
     let mut strings = Strings::default();
     let mut out = GzEncoder::new(out, Compression::default());
 
-    let mut group = schema::Profile::default();
+    let kind = |metric: &Metric, strings: &mut Strings| schema::ValueType {
+        r#type: strings.get(&metric.id),
+        unit: strings.get(metric.unit.name()),
+    };
+    let sample_type = metrics.iter().map(|metric| kind(metric, &mut strings)).collect();
+    let mut group = schema::Profile { sample_type, ..Default::default() };
     for part in parts {
         let of_thread = part.thread.map(|thread| labels(thread, &mut strings)).unwrap_or_default();
         let incomplete = profile.incomplete_nodes(part.tree);
@@ -72,16 +78,14 @@ pub(super) fn write(
             if group.sample.len() == GROUP {
                 out.write_all(&group.encode_to_vec())?;
                 group.sample.clear();
+                group.sample_type.clear();
             }
             Ok(())
         })?;
     }
 
-    let mut kind =
-        |metric: &Metric| schema::ValueType { r#type: strings.get(&metric.id), unit: strings.get(metric.unit.name()) };
-    group.sample_type = metrics.iter().map(&mut kind).collect();
-    group.period_type = Some(kind(&profile.time_metric()));
-    group.default_sample_type = kind(lead).r#type;
+    group.period_type = Some(kind(&profile.time_metric(), &mut strings));
+    group.default_sample_type = kind(lead, &mut strings).r#type;
     group.period = 1;
     group.duration_nanos = nanos(profile.duration);
     group.time_nanos = started.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map_or(0, nanos);

@@ -75,6 +75,19 @@ fn what_we_export_comes_back() {
 }
 
 #[test]
+fn what_we_export_comes_back_however_much_it_is() {
+    let profile = profile_of(random_tree(7, 6_000, 5), Vec::new(), 5);
+    for (format, id) in [
+        (export::Format::Pprof, "wall"),
+        (export::Format::Speedscope, "wall-time"),
+        (export::Format::Collapsed, "samples"),
+    ] {
+        let back = imported(&exported(format, &profile, Trees::Merged));
+        assert!(by_stack(&back, &back.merged, id) == by_stack(&profile, &profile.merged, "wall"), "{format:?} differs");
+    }
+}
+
+#[test]
 fn collapsed_stacks_of_other_tools() {
     let profile = imported(
         b"[main tid=7];java/lang/Thread.run_[j];com/acme/Shop.sell_[i];memcpy 3\n\
