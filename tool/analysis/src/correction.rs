@@ -176,8 +176,15 @@ struct Given {
     outermost: usize,
     /// By which part the outermost node's calls took longer, or shorter, while they were recorded.
     disturbed: f64,
-    /// Samples count as so many at most against what was measured of that.
-    worth: f64,
+    /// Which part of that samples do not tell of.
+    untold: f64,
+}
+
+impl Given {
+    /// As how many samples they count at most against what was measured: what they do not tell of may be anywhere.
+    fn worth(&self) -> f64 {
+        UNBIASED.min(1.0 / (self.untold * self.untold))
+    }
 }
 
 /// A part of what a node and its callees have together.
@@ -200,7 +207,7 @@ fn prior(disturbed: f64, all: &Measured) -> f64 {
 /// How far samples decide how a root's time divides, of which there are so many.
 fn by_their_part(whole: &Given, samples: f64, all: &Measured) -> f64 {
     let weight = prior(whole.disturbed, all);
-    let worth = samples.min(whole.worth);
+    let worth = samples.min(whole.worth());
     if weight > PRIOR { worth / (worth + weight) } else { 1.0 }
 }
 
@@ -209,7 +216,7 @@ fn by_their_part(whole: &Given, samples: f64, all: &Measured) -> f64 {
 fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f64) {
     let weight = if part.is_passed { 0.0 } else { prior(whole.disturbed, all) };
     let is_decisive = weight > PRIOR;
-    let worth = if is_decisive { samples.min(whole.worth) } else { samples };
+    let worth = if is_decisive { samples.min(whole.worth()) } else { samples };
     let part_samples = if samples > 0.0 { part.samples * worth / samples } else { 0.0 };
     let prior_weight = weight / (worth + weight).max(1.0);
     // Of what was never measured to run, all is the caller's, unless samples say where it was: of many such calls, one below the other, each would keep
@@ -225,12 +232,9 @@ fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f6
     } else {
         1.0
     };
-    // Of two witnesses that say different things either may be right.
-    let apart = if is_decisive && worth > 0.0 {
-        (part_samples / worth - prior).abs() * (worth * counts).sqrt() / (worth + counts)
-    } else {
-        0.0
-    };
+    // Of two witnesses that say different things either may be right; and what samples do not tell of may be where it was measured.
+    let apart = if worth > 0.0 && counts > 0.0 { (part_samples / worth - prior).abs() } else { 0.0 };
+    let apart = apart * if is_decisive { (worth * counts).sqrt() / (worth + counts) } else { whole.untold };
     let deviation = (whole.by_prior * share).hypot(prior_weight * doubt * whole.run).hypot(apart * whole.run);
     (whole.run * share, deviation)
 }
@@ -265,9 +269,8 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             let most = if below[index].run > 0.0 { (1.0 - RUNNING) * whole.total_ns } else { whole.total_ns };
             let wait = (waits * below[index].wait).min(most);
             let disturbed = whole.disturbed(&below[index]);
-            let worth = placed.map_or(UNBIASED, |placed| placed.unbiased().min(UNBIASED));
-            let run = whole.total_ns - wait;
-            given[index] = Given { run, wait, by_prior: 0.0, outermost: index, disturbed, worth };
+            let (run, untold) = (whole.total_ns - wait, placed.map_or(0.0, Placed::untold));
+            given[index] = Given { run, wait, by_prior: 0.0, outermost: index, disturbed, untold };
             (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
         } else {
             let caller = callers[index];
@@ -293,12 +296,13 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             }
             let decided = by_their_part(&outermost, in_all(samples[total.outermost]), &below[total.outermost]);
             let by_samples = decided * outermost.run * by_samples(of_samples, samples[total.outermost], alike);
+            let by_untold = decided * outermost.run * by_untold(of_samples, samples[total.outermost], outermost.untold);
             let scale =
                 if below[total.outermost].wait > 0.0 { outermost.wait / below[total.outermost].wait } else { 0.0 };
             let by_looks = (of.wait * LOOKED_AT_NS * scale.min(1.0)).sqrt();
             // Some code is compiled before other code: a part may be as far from settled as the whole is, and the rest not.
             let by_settling = unsettled[total.outermost] * sum * (1.0 - sum / all.max(1.0)).max(0.0);
-            let doubts = [whole_error, of.by_prior, by_samples, by_looks, by_settling, UNSTEADY * sum];
+            let doubts = [whole_error, of.by_prior, by_samples, by_untold, by_looks, by_settling, UNSTEADY * sum];
             doubts.iter().map(|doubt| doubt * doubt).sum::<f64>().sqrt()
         };
         let (own_run, own_by_prior) = part_of(
@@ -390,4 +394,11 @@ fn by_samples(of: [u32; 2], all: [u32; 2], alike: f64) -> f64 {
         false => 0.0,
     };
     by_chance.max(between)
+}
+
+/// The standard deviation of a share of more than half of the samples, if these do not tell of such a part of the time: nearly all samples are not nearly all of that.
+fn by_untold(of: [u32; 2], all: [u32; 2], untold: f64) -> f64 {
+    let share = f64::from(of[0] + of[1]) / f64::from(all[0] + all[1]).max(1.0);
+    let with_untold = share * (1.0 - untold) + untold / 2.0;
+    if share > 0.5 { untold / 2.0 * (with_untold * (1.0 - with_untold)).sqrt() } else { 0.0 }
 }

@@ -89,9 +89,9 @@ impl Placed {
         self.alike + self.inside as f64 * untold * untold
     }
 
-    /// As how many samples without a bias they count at most: a part of the time that they do not tell of may be anywhere.
-    pub(super) fn unbiased(&self) -> f64 {
-        1.0 / (self.untold * self.untold)
+    /// Which part of the roots' running time they do not tell of.
+    pub(super) fn untold(&self) -> f64 {
+        self.untold
     }
 
     /// Methods that were on top in one sample alone, anywhere in the tree.
