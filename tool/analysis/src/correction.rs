@@ -269,7 +269,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             let most = if below[index].run > 0.0 { (1.0 - RUNNING) * whole.total_ns } else { whole.total_ns };
             let wait = (waits * below[index].wait).min(most);
             let disturbed = whole.disturbed(&below[index]);
-            let (run, untold) = (whole.total_ns - wait, placed.map_or(0.0, Placed::untold));
+            let (run, untold) = (whole.total_ns - wait, placed.map_or(0.0, |placed| placed.untold));
             given[index] = Given { run, wait, by_prior: 0.0, outermost: index, disturbed, untold };
             (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
         } else {

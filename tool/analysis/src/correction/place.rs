@@ -16,15 +16,15 @@ use headwater_jfr::{FrameIndex, Sample, Samples};
 /// Samples, by the nodes that were on top.
 #[derive(Clone, Debug, Default)]
 pub struct Placed {
-    own: Vec<[u32; 2]>,
+    pub(super) own: Vec<[u32; 2]>,
     /// Those of them that were in native code, where their threads may have waited.
-    native: Vec<[u32; 2]>,
+    pub(super) native: Vec<[u32; 2]>,
     /// By a node's index, whether samples were in callees of it that were missed: if not by all, by some of their calls.
-    passed: Vec<bool>,
+    pub(super) passed: Vec<bool>,
     /// So many of them say together what one by itself would say: see [`alike`].
-    alike: f64,
+    pub(super) alike: f64,
     /// Which part of the roots' running time they do not tell of.
-    untold: f64,
+    pub(super) untold: f64,
     /// Those on whose stack a root was.
     pub inside: u64,
     /// Those of them that were in calls of which the recording has none.
@@ -41,21 +41,6 @@ impl Placed {
     #[cfg(test)]
     pub(crate) fn of(own: Vec<[u32; 2]>) -> Placed {
         Placed { native: vec![[0; 2]; own.len()], own, alike: 1.0, ..Placed::default() }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn of_so_many_alike(self, alike: f64) -> Placed {
-        Placed { alike, ..self }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn with_native(self, native: Vec<[u32; 2]>) -> Placed {
-        Placed { native, ..self }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn passing(self, passed: Vec<bool>) -> Placed {
-        Placed { passed, ..self }
     }
 
     /// By a node's index, how often it was on top: in the first half of the phase, and in the second.
@@ -87,11 +72,6 @@ impl Placed {
     pub(super) fn worth_one(&self) -> f64 {
         let untold = self.untold / 2.0;
         self.alike + self.inside as f64 * untold * untold
-    }
-
-    /// Which part of the roots' running time they do not tell of.
-    pub(super) fn untold(&self) -> f64 {
-        self.untold
     }
 
     /// Methods that were on top in one sample alone, anywhere in the tree.

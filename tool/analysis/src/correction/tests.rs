@@ -137,7 +137,8 @@ fn where_a_method_waits_its_samples_in_native_code_are_of_that() {
     let own = vec![[0; 2], [0; 2], [100, 100], [50, 50]];
     let whole = Whole { total_ns: 1e6, error_ns: 0.0, unsettled: 0.0, is_timed: false };
     let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
-    let tree = |native| correct(&cct, &CLOCK, &wholes, Some(&Placed::of(own.clone()).with_native(native)), None);
+    let placed = |native| Placed { native, ..Placed::of(own.clone()) };
+    let tree = |native| correct(&cct, &CLOCK, &wholes, Some(&placed(native)), None);
     let of_second = |tree: Tree| tree.nodes[2].total_ns as f64 / 1e6;
     let none = vec![[0; 2]; 4];
     let waiting = vec![[0; 2], [0; 2], [100, 100], [0; 2]];
@@ -207,7 +208,7 @@ fn samples_that_are_alike_say_less() {
         Whole { total_ns: 1e6, error_ns: 0.0, unsettled: 0.0, is_timed: false },
     )]);
     let error = |alike| {
-        let placed = Placed::of(vec![[0; 2], [0; 2], [200, 200], [200, 200]]).of_so_many_alike(alike);
+        let placed = Placed { alike, ..Placed::of(vec![[0; 2], [0; 2], [200, 200], [200, 200]]) };
         correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[1].total_error_ns as f64
     };
     // Beside what two runs differ by.
@@ -360,7 +361,7 @@ fn what_was_measured_of_the_callees_of_a_method_that_lost_its_probes_is_not_anot
     let whole = Whole { total_ns: 80e6, error_ns: 1e6, unsettled: 0.0, is_timed: false };
     let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
     let total = |passed: Vec<bool>| {
-        let placed = Placed::of(vec![[0; 2], [0; 2], [1, 2], [0; 2]]).passing(passed);
+        let placed = Placed { passed, ..Placed::of(vec![[0; 2], [0; 2], [1, 2], [0; 2]]) };
         correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[1].total_ns
     };
     assert!(total(vec![false; 4]) < 50_000_000, "as much as two samples");
