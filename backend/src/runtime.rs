@@ -96,11 +96,10 @@ pub struct Natives {
 }
 
 impl Natives {
-    /// Whether the JVM calls this agent's.
-    fn are_bound(&self, jni: Jni, class: jclass) -> Result<bool, Thrown> {
+    /// Whether the JVM calls this agent's; or nobody's: then it looks for code among agents that have been attached, as this one will be.
+    fn are_bound(&self, jni: Jni, class: jclass) -> bool {
         self.told.store(false, Ordering::Relaxed);
-        self.telling.call(jni, class)?;
-        Ok(self.told.load(Ordering::Relaxed))
+        self.telling.call(jni, class).is_err() || self.told.load(Ordering::Relaxed)
     }
 
     /// Has the JVM call this agent's instead of those of another build, whose library has the same names.
@@ -109,12 +108,13 @@ impl Natives {
         let refused = |_| Thrown("JVMTI");
         jvmti.add_capabilities(&Capabilities::of(&[capability::NATIVE_METHOD_BIND])).map_err(refused)?;
         jvmti.enable(EventKind::NativeMethodBind).map_err(refused)?;
-        let bound = jni.unregister_natives(class).and_then(|()| {
-            // Without a session of this build they do nothing.
-            self.all.iter().try_for_each(|native| native.call(jni, class))
-        });
+        let unbound = jni.unregister_natives(class);
+        // Without a session of this build they do nothing. Where nobody's code is found, because the other's session never began, it will be this one's.
+        for native in &self.all {
+            let _ = native.call(jni, class);
+        }
         jvmti.disable(EventKind::NativeMethodBind).map_err(refused)?;
-        bound
+        unbound
     }
 }
 
@@ -124,7 +124,7 @@ impl Runtime {
         if let Some(runtime) = RUNTIME.get() {
             // Another build may have been here meanwhile.
             let class = jni.find_class(PROBE_CLASS)?;
-            if !natives.are_bound(jni, class)? {
+            if !natives.are_bound(jni, class) {
                 natives.bind((jvmti, jni), class)?;
             }
             jni.delete_local(class);

@@ -13,6 +13,7 @@ headwater_tests::trials! {
     each_jdk {
         they_take_turns_without_a_word_on_the_targets_output,
         one_that_comes_while_the_other_profiles_is_refused,
+        one_whose_tool_was_gone_leaves_nothing_in_the_way,
     }
 }
 
@@ -66,13 +67,50 @@ fn one_that_comes_while_the_other_profiles_is_refused(jdk: &Jdk) {
     target.quit();
 }
 
+/// Its agent has defined its classes, and its attach has failed: the JVM looks for no code in it.
+fn one_whose_tool_was_gone_leaves_nothing_in_the_way(jdk: &Jdk) {
+    let mut target = Target::start(jdk);
+    let directory = Scratch::new("other-build");
+    let (tool, agent) = (std::fs::read(headwater().get_program()).expect("the tool"), directory.file("agent.so"));
+    std::fs::write(&agent, &tool[agent_in(&tool)..]).expect("an agent");
+    let pid = target.process.pid().to_string();
+    let nobody = directory.file("nobody");
+    for _ in 0..2 {
+        let loaded = Command::new(jdk.program("jcmd"))
+            .args([&pid, "JVMTI.agent_load", &agent.to_string_lossy(), &nobody.to_string_lossy()])
+            .output()
+            .expect("jcmd");
+        let said = String::from_utf8_lossy(&loaded.stdout).into_owned();
+        assert!(said.contains("return code: 1") || said.contains("failed"), "JDK {}: {said}", jdk.version);
+    }
+    let arguments = ["profile", &pid, "--root", "Counting::root", "--calls", "1", "--gentle", "off", "--bare", "off"];
+    let mut profile = Process::spawn(headwater().args(arguments).args(["--format", "json"]));
+    profile.await_error_line("instrumented");
+    target.go();
+    let profile = profile.finish();
+    assert!(profile.status.success(), "JDK {}: {:#?}", jdk.version, profile.stderr);
+    let report: Value = serde_json::from_str(&profile.stdout.join("\n")).expect("JSON");
+    assert_eq!(root_calls(&report), 1);
+    target.quit();
+}
+
 /// The tool with an agent that is not the same, to the byte: where its sections are is nothing that a linker reads.
 fn other_build(directory: &Scratch) -> PathBuf {
-    const SHARED_LIBRARY: [u8; 2] = [3, 0];
-    const KIND: usize = 16;
     const SECTIONS: usize = 40;
     let own = PathBuf::from(headwater().get_program());
     let mut bytes = std::fs::read(&own).expect("the tool");
+    let agent = agent_in(&bytes);
+    bytes[agent + SECTIONS] ^= 1;
+    let other = directory.path().join("headwater");
+    std::fs::write(&other, bytes).expect("another tool");
+    std::fs::set_permissions(&other, std::fs::metadata(own).expect("the tool").permissions()).expect("it is a program");
+    other
+}
+
+/// Where in the tool its agent begins.
+fn agent_in(bytes: &[u8]) -> usize {
+    const SHARED_LIBRARY: [u8; 2] = [3, 0];
+    const KIND: usize = 16;
     let (mut rest, mut agents) = (&bytes[1..], Vec::new());
     while rest.skip_until(b'\x7f').expect("memory can be read") > 0 {
         let header = (bytes.len() - rest.len()).saturating_sub(1);
@@ -82,9 +120,5 @@ fn other_build(directory: &Scratch) -> PathBuf {
         }
     }
     assert_eq!(agents.len(), 1, "one library is in the tool");
-    bytes[agents[0] + SECTIONS] ^= 1;
-    let other = directory.path().join("headwater");
-    std::fs::write(&other, bytes).expect("another tool");
-    std::fs::set_permissions(&other, std::fs::metadata(own).expect("the tool").permissions()).expect("it is a program");
-    other
+    agents[0]
 }
