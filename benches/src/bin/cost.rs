@@ -91,6 +91,8 @@ fn measure(jdk: &Jdk, classes: &Scratch, clock: &str, workload: &Workload, each:
     let output = Command::new(headwater())
         .args(["profile", &target.process.pid().to_string(), "--root", &root, "-d", &seconds])
         .args(clock_arguments(clock))
+        // Limits would drop what is to be measured.
+        .args(["--gentle", "off"])
         .args(["--format", "json", "-o"])
         .arg(&report)
         .output()

@@ -59,6 +59,8 @@ fn measure(jdk: &Jdk, chosen: &[String]) {
         let seconds = format!("{PROFILE_SECONDS}s");
         let output = Command::new(headwater())
             .args(["profile", &target.pid().to_string(), "--root", "Pairs::root", "-d", &seconds, "--bare", "off"])
+            // Limits would drop what is to be measured.
+            .args(["--gentle", "off"])
             .args(*options)
             .args(["--format", "json"])
             .output()
