@@ -80,7 +80,7 @@ fn segments_in(maps: &str) -> usize {
         let name = fields.last().unwrap_or_default().trim_start();
         let address = |text| usize::from_str_radix(text, 16).ok();
         let len = range.and_then(|(from, to)| address(to)?.checked_sub(address(from)?));
-        name.starts_with(headwater_protocol::segment::MAPPED_AS) && len.is_some_and(|len| len > layout::FLAGS)
+        name.starts_with(layout::MAPPED_AS) && len.is_some_and(|len| len > layout::FLAGS)
     };
     maps.lines().filter(is_segment).count()
 }

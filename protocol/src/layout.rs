@@ -66,6 +66,8 @@ pub const COLLECTION_CAUSE: usize = 16;
 /// Bytes of that.
 pub const COLLECTION_CAUSE_BYTES: usize = COLLECTION_BYTES - COLLECTION_CAUSE;
 
+/// What the kernel's list of a process's mappings calls a segment.
+pub const MAPPED_AS: &str = "/memfd:headwater";
 /// Offset of the method flags.
 pub const FLAGS: usize = 4096;
 /// The method's first call has been handled.

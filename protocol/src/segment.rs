@@ -14,7 +14,7 @@ use crate::PROTOCOL_VERSION;
 #[cfg_attr(loom, allow(unused_imports, reason = "a model is neither created in a file nor opened"))]
 use crate::layout::{
     CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, FLAG_ENTERED, FLAG_ROOT, FLAGS, HEAD_BASE_NS, HEAD_CLAIM, HEAD_STATE,
-    HEAD_THREAD, LEAST_CHUNK_BYTES, MAGIC, OFFSET_CHUNK_BYTES, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_CLOCK,
+    HEAD_THREAD, LEAST_CHUNK_BYTES, MAGIC, MAPPED_AS, OFFSET_CHUNK_BYTES, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_CLOCK,
     OFFSET_CLOCK_PERIOD, OFFSET_CLOCK_SOURCE, OFFSET_CONTROL, OFFSET_LOST, OFFSET_MAGIC, OFFSET_OVERFLOW,
     OFFSET_VERSION, SOURCE_NANO_TIME, SOURCE_THREAD_CPU, SOURCE_TSC, STATE_FREE, STATE_FULL, STATE_OWNED, Shape,
     chunk_data,
@@ -85,10 +85,6 @@ pub enum TimeSource {
     ThreadCpu,
 }
 
-const NAME: &str = "headwater";
-/// What the kernel's list of a process's mappings calls a segment.
-pub const MAPPED_AS: &str = "/memfd:headwater";
-
 /// What a thread does for whose events there is no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
@@ -104,7 +100,8 @@ impl Segment {
     #[cfg(not(loom))]
     pub fn create(shape: Shape, recording: Recording) -> Result<(Segment, File), SegmentError> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = File::from(rustix::fs::memfd_create(NAME, flags).map_err(io::Error::from)?);
+        let name = MAPPED_AS.trim_start_matches("/memfd:");
+        let file = File::from(rustix::fs::memfd_create(name, flags).map_err(io::Error::from)?);
         file.set_len(shape.segment_bytes() as u64)?;
         // The other process has the descriptor: of a file that it made shorter, a read would be the end of this one (SIGBUS).
         rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)

@@ -9,6 +9,7 @@ mod clocks;
 mod console;
 mod counted;
 mod cpu_time;
+mod deep_stacks;
 mod demo;
 mod doctor;
 mod endings;
@@ -90,6 +91,7 @@ fn main() -> ExitCode {
         live::trials(),
         mentions::trials(),
         natives::trials(),
+        deep_stacks::trials(),
         native_code::trials(),
         open_calls::trials(),
         other_agents::trials(),

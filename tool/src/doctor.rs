@@ -342,7 +342,7 @@ pub(crate) fn is_profiled(jvm: &Jvm) -> bool {
 
 /// The event buffer is mapped as long as a session lasts.
 fn has_live_segment(pid: u32) -> bool {
-    jvm::mapped_files(pid).iter().any(|file| file.starts_with(headwater_protocol::segment::MAPPED_AS))
+    jvm::mapped_files(pid).iter().any(|file| file.starts_with(headwater_protocol::layout::MAPPED_AS))
 }
 
 /// Whether a JVM of this version throws compiled code away when the first method in it is redefined, and none has been by those that show.
