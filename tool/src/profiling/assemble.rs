@@ -21,7 +21,7 @@ use crate::budget::{Governor, Limit, Probes, in_place};
 use crate::callgraph::{MethodRecord, Missed, PatternIndex, Unseen};
 use crate::cct::{Cct, NodeId};
 use crate::correction::{
-    MIN_CONTROLS, Names, Placed, Reference, RootCalls, Wholes, correct, coverage, divided, grow, grown, placed,
+    MIN_CONTROLS, Names, Placed, Reference, RootCalls, Wholes, correct, coverage, divided, grown, placed_on_all,
     root_calls, untimed, wholes,
 };
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost, Summary};
@@ -178,7 +178,7 @@ pub(crate) fn profile(
         known.values_mut().for_each(|whole| whole.unsettle(part, !undisturbed.is_sampled_before));
     }
     let known_nodes = all.len();
-    let Sampled { basis, placed, partial } = sampled(&mut all, &facts, undisturbed, is_partial(decoder));
+    let Sampled { basis, placed, uncalled } = sampled(&mut all, &facts, undisturbed, is_partial(decoder));
     let threads: Vec<_> = threads
         .iter_mut()
         .map(|(id, tree, places)| (*id, grown(&all, known_nodes, tree, places), std::mem::take(places)))
@@ -191,7 +191,7 @@ pub(crate) fn profile(
     let held_out = Reference { times: &timed.held_out, idle_ns: 0.0, timing_ns };
     let controls = controls(&merged, &references, held_out);
     let mut warnings = warnings(&facts, decoder, meaningless);
-    warnings.extend(basis.warnings().into_iter().chain(partial));
+    warnings.extend(basis.warnings().into_iter().chain(uncalled));
     let lengthened = budget::lengthened(&references, waited_ns(decoder));
     let budget = facts.governor.as_ref().map(|governor| {
         // What a pair costs in the mean, by how much longer the roots' calls took.
@@ -289,14 +289,12 @@ pub(super) fn is_partial(decoder: &Decoder) -> bool {
 struct Sampled {
     basis: Basis,
     placed: Option<Placed>,
-    /// That some of them are in calls that are later than the recording's end.
-    partial: Option<String>,
+    /// That some of them are in calls that the recording has not come to.
+    uncalled: Option<String>,
 }
 
-/// The samples on the tree; of a recording that is partial, also in calls of which it has none.
+/// The samples on the tree; if there are many, also in calls of which the recording has none: what the undisturbed program is seen to do, it does.
 fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: bool) -> Sampled {
-    /// If that many are in such calls.
-    const TOLERATED: f64 = 0.05;
     let mut basis = Basis {
         is_settled: undisturbed.unsettled.map(|part| part == 0.0),
         other_recordings: undisturbed.other_recordings,
@@ -315,20 +313,15 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: 
     let missed = facts.missed.iter().map(|(method, _)| MethodId(method.0 as u32 + 1));
     let dropped = facts.governor.iter().flat_map(Governor::all_dropped).map(|dropped| dropped.method);
     let missed = missed.chain(dropped).collect();
-    let recorded = grow(all, &names, &missed);
-    let mut placed = placed(all, &names, recorded, &missed);
-    let mut partial = None;
-    let unseen = placed.unseen as f64 / placed.inside.max(1) as f64;
-    if is_partial && unseen > TOLERATED {
-        let any = (1..=facts.methods.len()).map(|number| MethodId(number as u32)).collect();
-        grow(all, &names, &any);
-        placed = self::placed(all, &names, recorded, &any);
-        partial = Some(format!(
-            "no call of a root was recorded from its beginning to its end, and {:.0} % of the samples of the undisturbed code were in calls that the \
-             recording has not come to: those have times, and 0 calls. Record for longer",
-            100.0 * unseen
-        ));
-    }
+    let (placed, uncalled) = placed_on_all(all, &names, &missed);
+    let because = if is_partial { "no call of a root was recorded from its beginning to its end, and " } else { "" };
+    let uncalled = (uncalled > 0.0).then(|| {
+        format!(
+            "{because}{:.0} % of the samples of the undisturbed code were in calls that the recording has not come to: those have times, and 0 calls. \
+             Record for longer",
+            100.0 * uncalled
+        )
+    });
     (basis.samples, basis.unseen, basis.cut) = (placed.inside, placed.unseen, placed.cut);
     basis.absent = placed.absent;
     // Later samples have chosen nothing.
@@ -339,7 +332,7 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: 
     let over = undisturbed.wanted_over.filter(|_| undisturbed.parted.is_none());
     let covered = coverage(&placed, &names, &undisturbed.wanted, over);
     log::debug!("samples tell of {:.0} % of what threads ran", 100.0 * covered);
-    Sampled { basis, placed: Some(placed.covering(covered)), partial }
+    Sampled { basis, placed: Some(placed.covering(covered)), uncalled }
 }
 
 /// What each root's calls are charged, against calls that took no part in that: those that were held out, or control invocations.

@@ -1,0 +1,184 @@
+use super::*;
+
+#[test]
+fn a_stack_is_followed_from_its_root_through_what_has_no_probes() {
+    let mut cct = Cct::new();
+    let root = cct.child(NodeId::TOP, MethodId(1));
+    let callee = cct.child(root, MethodId(2));
+    let again = cct.child(callee, MethodId(1));
+    let methods = ["a.B.root()V", "a.B.callee()V", "java.util.List.forEach()V", "a.Main.main()V"];
+    let sample = |at_ns, frames: &[u32], is_cut| Sample {
+        at_ns,
+        thread: 77,
+        frames: frames.iter().copied().map(FrameIndex).collect(),
+        is_cut,
+        is_native: false,
+    };
+    let samples = Samples {
+        methods: methods.map(str::to_owned).to_vec(),
+        stacks: vec![
+            sample(10, &[3, 0], false),
+            sample(11, &[3, 0, 2, 1, 2], false),
+            sample(20, &[3, 0, 2, 1, 0], false),
+            sample(19, &[2, 1], true),
+            sample(19, &[3, 1], false),
+            sample(21, &[3, 0], false),
+            sample(9, &[3, 0], false),
+            // A way that was not recorded ends at what was.
+            sample(12, &[3, 0, 0, 1], false),
+        ],
+    };
+    let placed =
+        placed(&cct, &Names::of(methods[..2].iter().copied(), &samples, (10, 20)), cct.len(), &FxHashSet::default());
+    assert_eq!((placed.inside, placed.unseen, placed.cut), (4, 1, 1));
+    assert_eq!(placed.threads, FxHashMap::from_iter([(77, (4, 6))]));
+    assert_eq!([root, callee, again].map(|node| placed.own()[node.index()]), [[2, 0], [1, 0], [0, 1]]);
+    assert_eq!(placed.once(&cct).collect::<Vec<_>>(), [MethodId(2)], "the root was on top twice, and once below");
+}
+
+#[test]
+fn what_was_missed_has_nodes_where_it_was_sampled() {
+    let mut cct = Cct::new();
+    let root = cct.child(NodeId::TOP, MethodId(1));
+    let callee = cct.call(root, MethodId(2), 0);
+    let names = ["C.root()V", "C.callee()V", "C.late()V", "C.never()V", "C.trivial()V"];
+    let sample = |frames: &[u32]| Sample {
+        at_ns: 1,
+        thread: 7,
+        frames: frames.iter().copied().map(FrameIndex).collect(),
+        is_cut: false,
+        is_native: false,
+    };
+    // root, late, trivial, callee; root, callee, never; root, callee, late, once; root, root.
+    let stacks = [&[0, 2, 4, 1][..], &[0, 1, 3], &[0, 1, 2], &[0, 0]];
+    let times = [4, 3, 1, 2];
+    let stacks = stacks.iter().zip(times).flat_map(|(frames, times)| std::iter::repeat_n(sample(frames), times));
+    let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks: stacks.collect() };
+    let names = Names::of(names.into_iter(), &samples, (0, 9));
+    let missed = FxHashSet::from_iter([MethodId(3), MethodId(4)]);
+    let recorded = grow(&mut cct, &names, &missed);
+    assert_eq!((recorded, cct.len()), (3, 6));
+    let late = cct.callee(root, MethodId(3)).expect("it was sampled");
+    let below = cct.callee(late, MethodId(2)).expect("what is trivial is passed");
+    let never = cct.callee(callee, MethodId(4)).expect("it was sampled");
+    assert!([late, below, never].iter().all(|node| cct.node(*node).calls == 0));
+    let placed = placed(&cct, &names, recorded, &missed);
+    let own = |node: NodeId| placed.own()[node.index()].iter().sum::<u32>();
+    assert_eq!([root, callee, late, below, never].map(own), [2, 1, 0, 4, 3]);
+    assert_eq!((placed.inside, placed.unseen), (10, 2), "a root in a root was never seen");
+    assert_eq!(placed.absent, 4, "three of what has a node, one of what has none");
+}
+
+#[test]
+fn what_was_dropped_calls_what_was_recorded_below_its_caller() {
+    let mut cct = Cct::new();
+    let root = cct.child(NodeId::TOP, MethodId(1));
+    let dropped = cct.call(root, MethodId(2), 0);
+    let early = cct.call(dropped, MethodId(3), 0);
+    let late = cct.call(root, MethodId(3), 0);
+    cct.call(late, MethodId(4), 0);
+    let names = ["C.root()V", "C.dropped()V", "C.callee()V", "C.last()V"];
+    let sample =
+        Sample { at_ns: 1, thread: 7, frames: [0, 1, 2, 3].map(FrameIndex).into(), is_cut: false, is_native: false };
+    let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks: vec![sample; 3] };
+    let names = Names::of(names.into_iter(), &samples, (0, 9));
+    let missed = FxHashSet::from_iter([MethodId(2)]);
+    let recorded = grow(&mut cct, &names, &missed);
+    let last = cct.callee(early, MethodId(4)).expect("it was sampled");
+    let seen = placed(&cct, &names, recorded, &missed);
+    assert_eq!((seen.inside, seen.unseen, seen.own()[last.index()][0]), (3, 0, 3));
+    let passed = [root, dropped, early, late].map(|node| seen.is_passed(node.index()));
+    assert_eq!(passed, [true, false, false, false], "what is measured there is its callee's");
+}
+
+#[test]
+fn what_was_dropped_has_its_samples_wherever_there_are_some() {
+    let mut cct = Cct::new();
+    let root = cct.child(NodeId::TOP, MethodId(1));
+    cct.call(root, MethodId(2), 0);
+    let elsewhere = cct.call(root, MethodId(3), 0);
+    let names = ["C.root()V", "C.dropped()V", "C.caller()V", "C.never()V"];
+    // root, caller, dropped, never; root, caller, never.
+    let sample = |frames: &[u32]| Sample {
+        at_ns: 1,
+        thread: 7,
+        frames: frames.iter().copied().map(FrameIndex).collect(),
+        is_cut: false,
+        is_native: false,
+    };
+    let stacks = vec![sample(&[0, 2, 1, 3]), sample(&[0, 2, 3])];
+    let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks };
+    let names = Names::of(names.into_iter(), &samples, (0, 9));
+    let missed = FxHashSet::from_iter([MethodId(2), MethodId(4)]);
+    let recorded = grow(&mut cct, &names, &missed);
+    let dropped = cct.callee(elsewhere, MethodId(2)).expect("it was recorded elsewhere");
+    assert_eq!(cct.len(), recorded + 1, "nothing of what was seen nowhere else");
+    let placed = placed(&cct, &names, recorded, &missed);
+    let own = |node: NodeId| placed.own()[node.index()].iter().sum::<u32>();
+    assert_eq!((own(dropped), own(elsewhere), placed.unseen), (1, 1, 0));
+}
+
+#[test]
+fn so_has_what_was_recorded_below_several_that_were_dropped() {
+    let mut cct = Cct::new();
+    let root = cct.child(NodeId::TOP, MethodId(1));
+    let [outer, inner, kept] = [2, 3, 4].map(|method| cct.call(root, MethodId(method), 0));
+    let caller = cct.call(root, MethodId(5), 0);
+    let names = ["C.root()V", "C.outer()V", "C.inner()V", "C.kept()V", "C.caller()V"];
+    // root, caller, outer, inner, kept.
+    let sample =
+        Sample { at_ns: 1, thread: 7, frames: [0, 4, 1, 2, 3].map(FrameIndex).into(), is_cut: false, is_native: false };
+    let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks: vec![sample] };
+    let names = Names::of(names.into_iter(), &samples, (0, 9));
+    let missed = FxHashSet::from_iter([MethodId(2), MethodId(3)]);
+    let recorded = grow(&mut cct, &names, &missed);
+    let way = [2, 3, 4].into_iter().try_fold(caller, |at, method| cct.callee(at, MethodId(method)));
+    let placed = placed(&cct, &names, recorded, &missed);
+    let own = |node: NodeId| placed.own()[node.index()].iter().sum::<u32>();
+    assert_eq!(way.map(own), Some(1), "of each of them, once");
+    assert_eq!([outer, inner, kept].map(own), [0; 3]);
+}
+
+#[test]
+fn what_the_recording_has_not_come_to_has_nodes_where_it_was_sampled_often() {
+    let mut cct = Cct::new();
+    let root = cct.child(NodeId::TOP, MethodId(1));
+    let early = cct.call(root, MethodId(2), 0);
+    cct.call(early, MethodId(3), 0);
+    let names = ["C.root()V", "C.early()V", "C.late()V"];
+    // root, early; root, late, early.
+    let sample = |frames: &[u32]| Sample {
+        at_ns: 1,
+        thread: 7,
+        frames: frames.iter().copied().map(FrameIndex).collect(),
+        is_cut: false,
+        is_native: false,
+    };
+    let samples = |early: usize, late: usize| {
+        let stacks = std::iter::repeat_n(sample(&[0, 1]), early).chain(std::iter::repeat_n(sample(&[0, 2, 1]), late));
+        Samples { methods: names.map(str::to_owned).to_vec(), stacks: stacks.collect() }
+    };
+    let seldom = samples(99, 4);
+    let seldom = Names::of(names.into_iter(), &seldom, (0, 9));
+    let (placed, uncalled) = placed_on_all(&mut cct, &seldom, &FxHashSet::default());
+    assert_eq!((cct.len(), placed.unseen, uncalled), (4, 4, 0.0), "their caller has them");
+    let often = samples(9, 3);
+    let often = Names::of(names.into_iter(), &often, (0, 9));
+    let (placed, uncalled) = placed_on_all(&mut cct, &often, &FxHashSet::default());
+    let below = cct.callee(root, MethodId(3)).and_then(|late| cct.callee(late, MethodId(2)));
+    let own = |node: NodeId| placed.own()[node.index()].iter().sum::<u32>();
+    assert_eq!((own(early), below.map(own), placed.unseen, uncalled), (9, Some(3), 0, 0.25));
+}
+
+#[test]
+fn threads_wait_in_roots_for_what_they_do_not_run() {
+    let placed = Placed { threads: FxHashMap::from_iter([(1, (50, 100)), (2, (0, 100))]), ..Placed::default() };
+    // The first runs for 8 s, half of it in roots, whose calls take 5.
+    let wanted = FxHashMap::from_iter(
+        [(1, 6_000_000_000, 2_000_000_000), (2, 1_000_000_000, 0)]
+            .map(|(thread, ran_ns, queued_ns)| (thread, Scheduled { ran_ns, queued_ns })),
+    );
+    assert!((placed.waiting(&wanted, 5e9).expect("it is known") - 0.2).abs() < 1e-9);
+    assert_eq!(placed.waiting(&wanted, 3e9), Some(0.0));
+    assert_eq!((placed.waiting(&wanted, 0.0), placed.waiting(&FxHashMap::default(), 5e9)), (None, None));
+}
