@@ -195,6 +195,8 @@ struct Part {
     otherwise: f64,
     /// Of the whole, samples were in callees that had no probes, for all the time or a part of it: what these called was measured below the node itself.
     is_passed: bool,
+    /// For which part of the recording it had its probes.
+    kept: f64,
 }
 
 /// As how many samples it counts what the recording says of how a node's time divides, of which so much was measured. A share that has a standard deviation of
@@ -233,10 +235,20 @@ fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f6
         1.0
     };
     // Of two witnesses that say different things either may be right; and what samples do not tell of may be where it was measured.
-    let apart = if worth > 0.0 && counts > 0.0 { (part_samples / worth - prior).abs() } else { 0.0 };
-    let apart = apart * if is_decisive { (worth * counts).sqrt() / (worth + counts) } else { whole.untold };
+    let apart = match worth > 0.0 && counts > 0.0 {
+        true if is_decisive => (part_samples / worth - prior).abs() * (worth * counts).sqrt() / (worth + counts),
+        true => untold(part_samples / worth, (prior / part.kept).min(1.0), whole.untold),
+        false => 0.0,
+    };
     let deviation = (whole.by_prior * share).hypot(prior_weight * doubt * whole.run).hypot(apart * whole.run);
     (whole.run * share, deviation)
+}
+
+/// The standard deviation of a share that samples say, where they do not tell of such a part of the time and it was measured otherwise: as far as they allow for
+/// that, either may be right.
+fn untold(sampled: f64, measured: f64, untold: f64) -> f64 {
+    let least = sampled * (1.0 - untold);
+    (measured.clamp(least, least + untold) - sampled).abs() * std::f64::consts::FRAC_1_SQRT_2
 }
 
 /// A tree's times; of roots that are not in `wholes` as much as was measured. `waiting` is which part of the roots' time waits, if that is known.
@@ -259,7 +271,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let mut whole_errors = vec![0.0; cct.len()];
     let mut unsettled = vec![0.0; cct.len()];
     let mut nodes: Vec<Node> = Vec::with_capacity(cct.len() - 1);
-    for (id, _) in cct.nodes().skip(1) {
+    for (id, node) in cct.nodes().skip(1) {
         let index = id.index();
         if recorded.is_outermost(index) {
             let whole = match wholes.get(&id) {
@@ -279,6 +291,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 measured: below[index],
                 otherwise: 0.0,
                 is_passed: is_passed(caller),
+                kept: placed.map_or(1.0, |placed| placed.kept(node.method())),
             };
             let (run, by_prior) = part_of(&given[caller], in_all(samples[caller]), &below[caller], &part);
             let seen = below[caller].wait;
@@ -314,6 +327,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 measured: own[index],
                 otherwise: 1.0,
                 is_passed: is_passed(index),
+                kept: 1.0,
             },
         );
         let own_wait = if below[index].wait > 0.0 { total.wait * own[index].wait / below[index].wait } else { 0.0 };
