@@ -15,14 +15,18 @@ use crate::report::belief::Belief;
 use crate::report::flat::flat;
 pub(crate) use estimate::NORMAL;
 use estimate::{Estimate, Stated};
+use names::Signatures;
 use rows::Rows;
 pub use rows::{Pair, Presence};
+pub use shares::shares;
 
 pub mod condition;
 mod estimate;
 pub mod json;
+mod names;
 mod notes;
 mod rows;
+mod shares;
 pub mod text;
 
 #[cfg(test)]
@@ -228,11 +232,12 @@ pub fn compare<'a>(before: &[Run<'a>], after: &[Run<'a>], per: Option<Per>) -> C
         scales: runs().map(|run| Scale::of(run.profile, per)).collect(),
     };
     let roots = comparison.of_roots.push();
+    let signatures = Signatures::of(runs().map(|run| run.profile));
     let mut names: FxHashMap<&str, usize> = FxHashMap::default();
     let mut places: FxHashMap<(Option<usize>, Option<Link>, usize), usize> = FxHashMap::default();
     for (number, Run { profile, .. }) in runs().enumerate() {
         let mut name_of = Vec::with_capacity(profile.methods.len());
-        for name in &profile.methods {
+        for name in profile.methods.iter().map(|method| signatures.full(method)) {
             name_of.push(*names.entry(&name.machine).or_insert_with(|| {
                 comparison.names.push(name);
                 comparison.of_methods.push()

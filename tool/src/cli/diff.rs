@@ -186,12 +186,18 @@ pub(super) fn run(arguments: &DiffArgs) -> ExitCode {
     });
     let [before, after] = loaded.each_ref().map(|side| runs(side));
     let comparison = diff::compare(&before, &after, per);
-    if comparison.metrics.is_empty() {
-        return fail(
-            1,
-            "the files count nothing that all of them do: their times, samples or sizes cannot be compared",
-        );
-    }
+    let of_shares: Vec<Vec<(String, Profile)>>;
+    let sides: Vec<Vec<Run<'_>>>;
+    let count_anything = loaded.iter().flatten().all(|(_, profile)| !profile.metrics().is_empty());
+    let comparison = match comparison.metrics.is_empty() {
+        false => comparison,
+        true if count_anything => {
+            of_shares = as_shares(&loaded);
+            sides = of_shares.iter().map(|side| runs(side)).collect();
+            diff::compare(&sides[0], &sides[1], per)
+        }
+        true => return fail(1, "one of the files counts nothing: there is nothing to compare"),
+    };
     let shown = arguments.metric.iter().map(|id| Quantity::of(id, Part::Own));
     let mut asked_for = shown.chain(arguments.by.as_deref().map(Quantity::from));
     if let Some(absent) = asked_for.find(|quantity| comparison.metric(quantity).is_none()) {
@@ -221,6 +227,14 @@ pub(super) fn run(arguments: &DiffArgs) -> ExitCode {
 /// The profiles of a side, each with its file's name.
 fn load(files: &[PathBuf]) -> Result<Vec<(String, Profile)>, import::ImportError> {
     files.iter().map(|file| Ok((file.display().to_string(), import::load(file)?))).collect()
+}
+
+/// The same files, where none counts what all others do.
+fn as_shares(sides: &[Vec<(String, Profile)>; 2]) -> Vec<Vec<(String, Profile)>> {
+    let all: Vec<&Profile> = sides.iter().flatten().map(|(_, profile)| profile).collect();
+    let mut shares = diff::shares(&all).into_iter();
+    let side = |side: &Vec<(String, Profile)>| side.iter().map(|(file, _)| file.clone()).zip(shares.by_ref()).collect();
+    sides.iter().map(side).collect()
 }
 
 fn runs(side: &[(String, Profile)]) -> Vec<Run<'_>> {

@@ -21,6 +21,14 @@ struct File<'a> {
     active_profile_index: usize,
     shared: Shared<'a>,
     profiles: Vec<Evented<'a>>,
+    /// Those of the profiles, each of which has one for each tree: for [`import`](crate::import), which has no other way to know them.
+    metrics: Vec<Named<'a>>,
+}
+
+#[derive(Serialize)]
+struct Named<'a> {
+    id: &'a str,
+    title: &'a str,
 }
 
 #[derive(Serialize)]
@@ -104,6 +112,7 @@ pub(super) fn write(profile: &Profile, metrics: &[Metric], parts: &[Part<'_>], o
                 events: Events { part, metric, functions: &functions },
             })
             .collect(),
+        metrics: metrics.iter().map(|metric| Named { id: &metric.id, title: &metric.title }).collect(),
     };
     serde_json::to_writer(&mut *out, &file)?;
     writeln!(out)

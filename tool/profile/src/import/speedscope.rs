@@ -12,6 +12,15 @@ struct File {
     exporter: Option<String>,
     shared: Shared,
     profiles: Vec<Part>,
+    /// Of ours, which have as many profiles of each, one after the other.
+    #[serde(default)]
+    metrics: Vec<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    id: String,
+    title: String,
 }
 
 #[derive(Deserialize)]
@@ -59,7 +68,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
     let method = |frame: usize| methods.get(frame).copied().ok_or_else(|| format!("it has no frame number {frame}"));
     let is_ours = file.exporter.is_some_and(|exporter| exporter.starts_with("headwater"));
     let several = file.profiles.len() > 1;
-    for part in &file.profiles {
+    let of_each = file.profiles.len().checked_div(file.metrics.len()).unwrap_or_default().max(1);
+    for (at, part) in file.profiles.iter().enumerate() {
         let (Part::Sampled { name, unit: of, .. } | Part::Evented { name, unit: of, .. }) = part;
         let (unit, factor) = unit(of);
         // Ours have a profile of each metric, named `[thread]: metric`.
@@ -67,7 +77,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
             Some((name, title)) => (format!("{name}]"), title),
             None => (name.clone(), usual_title(unit)),
         };
-        let metric = builder.metric(title, unit);
+        let metric = match file.metrics.get(at / of_each).filter(|_| is_ours) {
+            Some(Named { id, title }) => builder.metric_called(id, title, unit),
+            None => builder.metric(title, unit),
+        };
         let is_whole = !several || name == "[all threads]";
         let thread = builder.thread((!is_whole).then_some(&*name));
         match part {

@@ -174,6 +174,11 @@ impl Column {
         column
     }
 
+    /// Of what each node has, totals too.
+    pub(crate) fn told(amounts: Vec<Amount>) -> Column {
+        Column { amounts }
+    }
+
     /// A node's.
     pub fn at(&self, node: NodeIndex) -> Amount {
         self.amounts[node.0]

@@ -84,12 +84,16 @@ impl Shares {
         }
     }
 
+    /// By how much the share of a time may be wrong, as a standard deviation: without what all roots' time is wrong by.
+    pub(crate) fn deviation(&self, ns: u64, error_ns: u64) -> f64 {
+        let whole_ns = self.whole_ns.max(1.0);
+        let (error, of_roots) = (error_ns as f64 / whole_ns, self.of_roots * ns as f64 / whole_ns);
+        (error * error - of_roots * of_roots).max(0.0).sqrt()
+    }
+
     /// From where to where the share of a time lies, 0 to 1, if it is not known well enough for a number.
     pub(crate) fn range(&self, ns: u64, error_ns: u64) -> Option<(f64, f64)> {
-        let whole_ns = self.whole_ns.max(1.0);
-        let (share, error, of_roots) =
-            (ns as f64 / whole_ns, error_ns as f64 / whole_ns, self.of_roots * ns as f64 / whole_ns);
-        let deviation = (error * error - of_roots * of_roots).max(0.0).sqrt();
+        let (share, deviation) = (ns as f64 / self.whole_ns.max(1.0), self.deviation(ns, error_ns));
         let (least, part) = ROUGH;
         let is_rough = deviation > least.max(part * share);
         is_rough.then(|| ((share - RANGE * deviation).max(0.0), (share + RANGE * deviation).min(1.0)))
