@@ -253,6 +253,16 @@ fn references_lead_somewhere() {
         seen += references.len();
         lost.extend(references.into_iter().filter(|it| !leads(it)).map(|it| format!("{path}: {it}")));
     }
+    // `console/x.rs` in a page, without its crate.
+    let sources = files(&[".rs"]);
+    let is_file = |it: &&str| it.ends_with(".rs") && !it.contains(['*', ' ', '>']);
+    let is_there = |it: &str| {
+        sources.iter().any(|path| path.strip_suffix(it).is_some_and(|above| above.is_empty() || above.ends_with('/')))
+    };
+    for path in files(&[".md"]) {
+        let page = read(&path);
+        lost.extend(code(&page).filter(is_file).filter(|it| !is_there(it)).map(|it| format!("{path}: {it}")));
+    }
     assert!(seen > 100, "the references were not understood: {seen}");
     assert!(lost.is_empty(), "these lead nowhere:\n{}", lost.join("\n"));
 }
