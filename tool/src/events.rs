@@ -16,6 +16,7 @@ use crate::session::SessionError;
 
 mod json;
 pub(crate) mod running;
+mod said;
 pub(crate) mod summary;
 pub(crate) mod teller;
 mod text;

@@ -26,6 +26,7 @@ mod contention;
 mod counters;
 pub(crate) mod drift;
 mod error;
+pub(crate) mod facts;
 mod finishing;
 mod history;
 mod jit;

@@ -30,7 +30,8 @@ pub mod show;
 pub mod timed;
 mod tried;
 
-use choice::{Candidate, Looked, candidates};
+use choice::{Candidate, candidates};
+use cost::Looked;
 use held::{By, Held};
 use names::Names;
 use seen::Seen;

@@ -59,30 +59,59 @@ fn files(endings: &[&str]) -> Vec<String> {
     found
 }
 
-/// The crate's modules that a module's source names: behind `crate::`, or behind as many `super::` as lead there.
-fn imports(path: &str, text: &str) -> BTreeSet<String> {
+/// What a module's source names, by paths from the crate's root: behind `crate::`, `self::`, or `super::`.
+fn imports(module: &[&str], text: &str) -> Vec<Vec<String>> {
     let tests = ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\npub mod tests {"].map(|tests| text.find(tests));
     let text = &text[..tests.into_iter().flatten().min().unwrap_or(text.len())];
-    let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-    let to_root = "super::".repeat(path.split_once("/src/").map_or(1, |(_, path)| path.split('/').count()));
-    let mut found = BTreeSet::new();
-    for behind in code.split("crate::").skip(1).chain(code.split(&to_root).skip(1)) {
-        let name =
-            |text: &str| text.trim().split(|it: char| !(it.is_alphanumeric() || it == '_')).next().map(str::to_owned);
-        match behind.strip_prefix('{') {
-            None => found.extend(name(behind)),
-            Some(group) => {
-                let mut depth = 0_i32;
-                let is_between = |it: char| {
-                    depth += i32::from(it == '{') - i32::from(it == '}');
-                    depth == 0 && it == ','
-                };
-                let group = group.split(';').next().unwrap_or(group);
-                found.extend(group.split(is_between).filter_map(name));
-            }
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let code: String = code.flat_map(|line| [line, " "]).collect();
+    let is_of_name = |it: char| it.is_alphanumeric() || it == '_';
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("::") {
+        let first = code[..at].rsplit(|it: char| !is_of_name(it)).next().unwrap_or_default();
+        let is_first = !code[..at - first.len()].ends_with("::");
+        let above = match first {
+            "crate" => 0,
+            "self" => module.len(),
+            "super" => module.len().saturating_sub(1),
+            _ => continue,
+        };
+        let path = module[..above].iter().map(|part| (*part).to_owned()).collect();
+        if is_first {
+            named(&code[at + 2..], path, &mut found);
         }
     }
     found
+}
+
+/// Adds all paths of a tree as behind `use`; what is behind it.
+fn named<'a>(text: &'a str, mut above: Vec<String>, found: &mut Vec<Vec<String>>) -> &'a str {
+    let text = text.trim_start();
+    if let Some(mut rest) = text.strip_prefix('{') {
+        while let Some(next) = rest.strip_prefix(',').or(Some(rest)).filter(|next| !next.is_empty()) {
+            match next.trim_start().strip_prefix('}') {
+                Some(behind) => return behind,
+                None => rest = named(next, above.clone(), found),
+            }
+            // Of `X as Y` the latter is nobody's.
+            rest = &rest[rest.find([',', '}']).unwrap_or(rest.len())..];
+        }
+        return rest;
+    }
+    let end = text.find(|it: char| !(it.is_alphanumeric() || it == '_')).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    match name {
+        "super" => drop(above.pop()),
+        "self" | "" => {}
+        _ => above.push(name.to_owned()),
+    }
+    match rest.strip_prefix("::") {
+        Some(below) => named(below, above, found),
+        None => {
+            found.push(above);
+            rest
+        }
+    }
 }
 
 /// Of modules with what they import those that do so in circles, and what lies between.
@@ -214,28 +243,66 @@ fn the_code_map_names_every_module_once_and_no_other() {
     assert_eq!(mapped.len(), names.len(), "the code map of docs/ARCHITECTURE.md names a module twice");
 }
 
+/// Of modules that have the same one above them, which import which, themselves or what is below them: by crates, and the one above.
+fn siblings(modules: &BTreeMap<String, Vec<Vec<String>>>) -> BTreeMap<String, BTreeMap<String, BTreeSet<String>>> {
+    let mut siblings: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    for (module, imported) in modules {
+        let (name, own) = module.split_once("::").expect("a crate and a module");
+        let own: Vec<&str> = own.split("::").collect();
+        for path in imported {
+            let common = own.iter().zip(path).take_while(|(own, other)| *own == other).count();
+            let other = path.get(common).map(|last| [&own[..common], &[last.as_str()]].concat().join("::"));
+            let is_module = |it: &String| modules.contains_key(&format!("{name}::{it}"));
+            if let (Some(below), Some(other)) = (own.get(common), other.filter(is_module)) {
+                let above = format!("{name}::{}", own[..common].join("::"));
+                let all = siblings.entry(above).or_default();
+                all.entry((*below).to_owned())
+                    .or_default()
+                    .insert(other.rsplit("::").next().unwrap_or(&other).to_owned());
+            }
+        }
+    }
+    siblings
+}
+
 #[test]
 fn modules_import_each_other_in_no_circle() {
-    let mut crates: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    let mut modules: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
     for path in files(&[".rs"]) {
-        let Some(module) = module(&path).filter(|module| !module.starts_with("xtask::")) else { continue };
-        let mut parts = module.split("::").map(str::to_owned);
-        let (Some(name), Some(top)) = (parts.next(), parts.next()) else { continue };
-        crates.entry(name).or_default().entry(top).or_default().extend(imports(&path, &read(&path)));
+        let Some(module) = module(&path) else { continue };
+        let own: Vec<&str> = module.split("::").skip(1).collect();
+        let imported = imports(&own, &read(&path));
+        modules.insert(module, imported);
     }
-    assert!(crates["backend"]["session"].contains("target"), "imports were not understood: {:?}", crates["backend"]);
-    for (name, modules) in crates {
-        assert_eq!(circles(modules), BTreeMap::new(), "modules of {name} import each other in a circle");
+    let siblings = siblings(&modules);
+    assert!(siblings["backend::"]["session"].contains("target"), "imports were not understood: {siblings:?}");
+    for (above, modules) in siblings {
+        assert_eq!(circles(modules), BTreeMap::new(), "modules of {above} import each other in a circle");
     }
 }
 
 #[test]
 fn circles_are_found() {
-    let imported = |text| imports("backend/src/a/b.rs", text).into_iter().collect::<Vec<_>>();
+    let imported = |text| imports(&["a", "b"], text).into_iter().map(|path| path.join("::")).collect::<Vec<_>>();
     assert_eq!(
-        imported("use crate::{c, d::{self, E}};\n// crate::x\nuse super::super::e::F;\nuse super::g;"),
-        ["c", "d", "e"]
+        imported(
+            "use crate::{c, d::{self, E as F, g::*}};\n// crate::x\nuse super::super::e::F;\nuse super::g;\nself::h()"
+        ),
+        ["c", "d", "d::E", "d::g", "e::F", "a::g", "a::b::h"]
     );
+    let paths = |of: &[&str]| of.iter().map(|path| path.split("::").map(str::to_owned).collect()).collect();
+    let module = |name: &str, of: &[&str]| (name.to_owned(), paths(of));
+    let found = siblings(&BTreeMap::from([
+        module("x::a", &["a::b", "c"]),
+        module("x::a::b", &["a::d::Item", "a::Item", "c::e"]),
+        module("x::a::d", &["a::b"]),
+        module("x::c", &[]),
+        module("x::c::e", &["c"]),
+    ]));
+    let below: Vec<(&str, &str)> =
+        found.iter().flat_map(|(above, of)| of.keys().map(move |it| (&**above, &**it))).collect();
+    assert_eq!(below, [("x::", "a"), ("x::a", "b"), ("x::a", "d")]);
+    assert_eq!(circles(found["x::a"].clone()).into_keys().collect::<Vec<_>>(), ["b", "d"]);
     let modules = [("a", "b"), ("b", "c"), ("c", "b"), ("d", "d"), ("e", "a")];
     let modules = modules.map(|(name, of)| (name.to_owned(), BTreeSet::from([of.to_owned()])));
     assert_eq!(circles(modules.into()).into_keys().collect::<Vec<_>>(), ["b", "c"]);

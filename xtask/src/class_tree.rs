@@ -67,3 +67,8 @@ pub(crate) fn extract_image(home: &Path, to: &Path) -> Result<Vec<PathBuf>, Stri
     call(Command::new(jimage).arg("extract").arg("--dir").arg(to).arg(image))?;
     Ok(children(to)?.into_iter().filter(|path| path.is_dir()).collect())
 }
+
+/// Keeps a text in a file.
+pub(crate) fn write_text(file: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
+}

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::class_tree;
-use crate::corpus::{Rewriting, check};
 use crate::jar::{Jar, Packing};
 use crate::machine::ensure;
 use crate::probed_jdk::file_name;
 use crate::rewriting::Pass;
+use crate::rewritten::{Rewriting, check};
 
 /// Where packages put them.
 const DIRECTORIES: [&str; 5] = [

@@ -24,6 +24,7 @@ mod probed_jdk;
 mod process;
 mod rewrite;
 mod rewriting;
+mod rewritten;
 mod runtime;
 mod semantics;
 mod test;

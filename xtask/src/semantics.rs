@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::class_tree;
-use crate::corpus::{Rewriting, check};
 use crate::libraries::{Libraries, jars};
 use crate::machine::root;
 use crate::probed_jdk::{Modules, ProbedJdk};
 use crate::process;
 use crate::rewriting::ClassBytes;
+use crate::rewritten::{Rewriting, check};
 
 const LIMIT: Duration = Duration::from_secs(240);
 

@@ -24,6 +24,7 @@ pub(crate) mod program;
 mod result;
 mod run;
 mod sampled;
+mod setting;
 mod spring_boot;
 mod stacks;
 mod table;
@@ -36,7 +37,7 @@ use build::Built;
 pub(crate) use mechanisms::run as mechanisms;
 use program::{Program, Root};
 use result::Record;
-use run::{Pace, Setting};
+use setting::{Pace, Setting};
 use truth::Truth;
 use which::Costs;
 
@@ -123,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
     let text = record.render();
     println!("{text}");
     let file = pinned::target()?.join("zoo/RESULT.md");
-    tool::write(&file, &text)?;
+    class_tree::write_text(&file, &text)?;
     eprintln!("zoo: the same is in {}", file.display());
     record.verdict()
 }

@@ -19,10 +19,7 @@ use crate::cct::{Cct, NodeId};
 
 mod controls;
 mod counts;
-mod handover;
 mod invocations;
-mod open_calls;
-mod partial;
 mod runs;
 mod samples;
 mod scheduled;
@@ -30,18 +27,17 @@ mod scheduled;
 mod tests;
 mod thread;
 mod unknown;
-mod waits;
 
 pub use controls::Controls;
 pub use invocations::{Invocations, PairCost, Statistics, Summary};
-pub use open_calls::Returned;
-pub use partial::Partial;
 pub use scheduled::Scheduled;
+pub use thread::open_calls::Returned;
+pub use thread::partial::Partial;
 
 use counts::Collections;
-use handover::Handovers;
 use invocations::Recorder;
 use thread::Thread;
+use thread::handover::Handovers;
 
 /// How to decode.
 #[derive(Clone, Copy, Debug, Default)]

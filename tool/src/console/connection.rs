@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{Console, Event, Failure, State, not_attached};
 use crate::jvm::{self, Jvm};
 use crate::profile::Target;
-use crate::profiling::live::{self, Attached};
+use crate::profiling::live::Attached;
 use crate::profiling::{self, Ending, ProfileError, Settings};
 use crate::request::ProfileArgs;
 use crate::session::{Session, SessionError};
@@ -99,7 +99,7 @@ impl Console {
                     Err(error) => Err(Event::Lost(self.lost(error).await)),
                 }
             }
-            State::Attached(attached) => match live::serve_until(attached.session(), until).await {
+            State::Attached(attached) => match attached.session().serve_until(until).await {
                 Ok(done) => Ok(done),
                 Err(error) => Err(Event::Lost(self.lost(error).await)),
             },

@@ -1,28 +1,15 @@
 //! Events as JSON objects, one a line.
 
-use headwater_protocol::message::events::{Event, Happened, Kinds, Named, Place, Pool, Sort, Thread, What};
+use headwater_protocol::message::events::{Event, Happened, Kinds, Named, Place, Sort, Thread, What};
 use serde_json::{Value, json};
 
 use super::name;
+use super::said::{heap, method_name, place_name, total};
 use super::summary::Summary;
-use super::text::{method_name, place_name};
 use super::visit::Clock;
 
 /// What the lines are. Fields and kinds of events may be added; a reader passes over what it does not know.
 const SCHEMA: &str = "headwater-events/1";
-/// Not a part of the heap.
-const METASPACE: &str = "metaspace";
-
-/// The pools that are the heap's.
-pub(super) fn heap(pools: &[Pool]) -> Vec<&Pool> {
-    pools.iter().filter(|pool| pool.name != METASPACE).collect()
-}
-
-/// Of all pools together, if it is known and there are any.
-pub(super) fn total(pools: &[&Pool], of: impl Fn(&Pool) -> Option<u64>) -> Option<u64> {
-    let add = |total: u64, pool: &&Pool| Some(total.saturating_add(of(pool)?));
-    if pools.is_empty() { None } else { pools.iter().try_fold(0, add) }
-}
 
 /// An event; `lived_ns` of a thread whose start is known.
 pub(super) fn line(event: &Event, methods: &[Named], (pid, clock): (u32, Clock), lived_ns: Option<u64>) -> String {

@@ -2,7 +2,7 @@
 
 use headwater_protocol::message::events::{Event, Happened, Named, Place, Pool, Sort, Thread, What};
 
-use super::json::{heap, total};
+use super::said::{heap, method_name, place_name, total};
 use super::visit::Clock;
 use crate::printable::printable;
 use crate::report::units::{bytes, count, plural, time};
@@ -73,21 +73,6 @@ pub(super) fn left_out(happened: &Happened) -> String {
     };
     let all: Vec<String> = happened.left_out.iter().map(each).collect();
     format!("{:12} left out  {}", "", all.join(", "))
-}
-
-/// A method, as Java writes it.
-pub(super) fn method_name(methods: &[Named], method: u32) -> String {
-    match methods.get(method as usize) {
-        Some(Named { class, name }) if class.is_empty() => name.clone(),
-        Some(Named { class, name }) => format!("{class}.{name}"),
-        None => "?".to_owned(),
-    }
-}
-
-/// A call on a stack.
-pub(super) fn place_name(methods: &[Named], place: &Place) -> String {
-    let method = method_name(methods, place.method);
-    place.line.map_or_else(|| method.clone(), |line| format!("{method}:{line}"))
 }
 
 /// Seconds since the beginning.

@@ -4,21 +4,19 @@
 //! session can go on serving the target meanwhile.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use headwater_protocol::message::Calibration;
 use headwater_protocol::word::PauseReason;
 use headwater_protocol::{MethodId, ThreadId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use super::history::History;
+use super::budget::Compared;
+use super::facts::Facts;
 use super::missing::{at_least, called, unseen, warnings};
 use super::named::Things;
-use super::reach::Remembered;
-use super::{Settings, Undisturbed, budget, counters, objects};
+use super::{Undisturbed, budget, counters, objects};
 use crate::budget::{Dropped, Governor, Limit, Probes, in_place};
-use crate::callgraph::{MethodRecord, Missed, PatternIndex, Unseen};
 use crate::cct::{Cct, NodeId};
 use crate::correction::{
     MIN_CONTROLS, Names, Placed, Reference, RootCalls, Wholes, correct, coverage, divided, grown, placed_on_all,
@@ -26,99 +24,10 @@ use crate::correction::{
 };
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost, Summary};
 use crate::profile::{
-    Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
-    MethodName, MethodStatistics, Node, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, tell_apart,
+    Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Environment, Events, Hotswap, MethodIndex,
+    MethodStatistics, Node, OpenCalls, Profile, Root, Target, ThreadProfile, Tree,
 };
-use crate::session::{HotswapTotals, Session};
 use crate::timing::{RootTimes, Timed};
-
-/// What a session knows at one moment.
-#[derive(Debug)]
-pub(crate) struct Facts {
-    /// The root patterns with their methods.
-    roots: Vec<(String, Vec<MethodIndex>)>,
-    pub(super) methods: Vec<MethodName>,
-    instrumented: usize,
-    pub(super) discovery: Discovery,
-    pub(super) missed: Vec<(MethodIndex, Missed)>,
-    pub(super) unseen: Vec<Unseen>,
-    /// Methods that have probes because one sample has shown them, if it is such.
-    by_chance: FxHashSet<MethodId>,
-    skipped: Vec<Skipped>,
-    remembered: Remembered,
-    hotswap: HotswapTotals,
-    pub(super) lost: u64,
-    uses_tsc: bool,
-    threads: FxHashMap<ThreadId, String>,
-    pub(super) deadlines_passed: Vec<String>,
-    pub(super) remarks: Vec<String>,
-    pub(super) uncounted: Vec<String>,
-    governor: Option<Governor>,
-    /// What was counted beside calls, and when.
-    history: History,
-    /// Names of classes by their numbers, if something is counted by them.
-    classes: FxHashMap<u64, Arc<str>>,
-    /// What objects are called by the numbers of the sites that make them, if they are counted.
-    sites: Vec<Arc<str>>,
-    /// When recording began.
-    began_ns: i64,
-    /// How long the steps of the coarse clock were, if there is one.
-    step_ns: Option<f64>,
-}
-
-impl Facts {
-    /// Takes them.
-    pub(crate) fn of(session: &Session, settings: &Settings, history: &History, step_ns: Option<f64>) -> Facts {
-        let graph = session.graph();
-        let roots_of = |(index, pattern): (usize, String)| {
-            let methods = graph.roots_of(PatternIndex(index)).map(|method| MethodIndex(method.id.0 as usize - 1));
-            (pattern, methods.collect())
-        };
-        let skipped = |(method, reason): &(String, String)| Skipped { method: method.clone(), reason: reason.clone() };
-        let name = |method: &MethodRecord| MethodName { machine: method.java_name(), display: method.display_name() };
-        let mut methods: Vec<MethodName> = graph.methods().iter().map(name).collect();
-        tell_apart(&mut methods);
-        Facts {
-            roots: settings.root_names().enumerate().map(roots_of).collect(),
-            methods,
-            instrumented: graph.instrumented(),
-            discovery: Discovery {
-                scheme: graph.scheme(),
-                reveal: settings.reveal,
-                late: graph.late() + graph.linked_late(),
-                trivial: graph.trivial(),
-                quiet_after: session.quiet_after(),
-            },
-            missed: graph.missed().map(|(id, missed)| (MethodIndex(id.0 as usize - 1), missed)).collect(),
-            unseen: graph.unseen(),
-            by_chance: graph.chosen_by_chance().collect(),
-            skipped: graph.skipped().iter().map(skipped).collect(),
-            remembered: Remembered::of(graph, settings),
-            hotswap: session.hotswap_totals(),
-            lost: session.lost(),
-            uses_tsc: session.uses_tsc(),
-            // A thread that comes back after an interruption is told of again.
-            threads: session.threads().iter().cloned().collect(),
-            deadlines_passed: session.deadlines_passed().to_vec(),
-            remarks: session.remarks().to_vec(),
-            uncounted: session.uncounted().to_vec(),
-            governor: session.governor().cloned(),
-            history: history.clone(),
-            classes: match history.ever().names_classes() {
-                true => graph.classes().map(|(id, name)| (id.0, name.clone())).collect(),
-                false => FxHashMap::default(),
-            },
-            sites: graph.objects().to_vec(),
-            began_ns: session.recorded().began_ns(),
-            step_ns,
-        }
-    }
-
-    /// How many methods may have been called, and were not instrumented by now.
-    pub(super) fn never_instrumented(&self) -> usize {
-        self.missed.iter().filter(|(_, missed)| missed.until.is_none()).count()
-    }
-}
 
 /// What the probes cost by themselves, and what a call that is timed as a whole is to be freed of.
 pub(crate) fn probes(mode: ClockMode, uses_tsc: bool, calibration: Calibration) -> Probes {
@@ -248,13 +157,6 @@ pub(crate) fn profile(
     profile.methods.extend(names);
     budget::tell_amounts(&mut profile);
     profile
-}
-
-/// Calls of the roots that were timed as wholes, and the recorded calls that these can be compared with.
-pub(super) struct Compared<'a> {
-    kind: ControlKind,
-    pub(super) reference: Reference<'a>,
-    pub(super) roots: Vec<RootCalls>,
 }
 
 /// Calls without probes: where there are too few for holding some out, all are used.

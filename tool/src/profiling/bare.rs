@@ -25,7 +25,6 @@ use super::wanted::Wanted;
 use super::{BareTiming, Ending, Observer, Stage};
 use crate::decode::{Decoder, FOLDED, Scheduled};
 use crate::profile::ControlKind;
-use crate::profiling::live::serve_until;
 use crate::session::{Session, SessionError};
 use crate::timing::{Timed, Timing};
 use headwater_jfr::Samples;
@@ -266,7 +265,7 @@ pub(super) async fn measure(
         // Nobody is to be served any more.
         Some(_) => drop(stopped),
         None if plan.sampled.is_none() => {}
-        None => match serve_until(session, stopped).await {
+        None => match session.serve_until(stopped).await {
             Ok((found, others)) => (samples, other_recordings) = (Some(found), others),
             Err(error) => failed = Some(error),
         },

@@ -2,13 +2,20 @@
 
 use std::time::Duration;
 
-use super::assemble::Compared;
 use crate::budget::Governor;
-use crate::correction::MIN_CONTROLS;
+use crate::correction::{MIN_CONTROLS, Reference, RootCalls};
 use crate::profile::{
-    Budget, Clock, ClockMode, DroppedMethod, Lengthened, Limit, MethodIndex, MethodName, Profile, RootOverhead,
+    Budget, Clock, ClockMode, ControlKind, DroppedMethod, Lengthened, Limit, MethodIndex, MethodName, Profile,
+    RootOverhead,
 };
 use crate::report::units::{longer, plural, time};
+
+/// Calls of the roots that were timed as wholes, and the recorded calls that these can be compared with.
+pub(super) struct Compared<'a> {
+    pub(super) kind: ControlKind,
+    pub(super) reference: Reference<'a>,
+    pub(super) roots: Vec<RootCalls>,
+}
 
 /// How much longer the roots' calls were, of those with calls to compare with. What threads inside the roots waited for the profile was taken
 /// out of what was measured.

@@ -9,7 +9,6 @@ use headwater_jfr::{DEEPEST, Event};
 use crate::jvm;
 use crate::locks::{LocksError, Wanted, Watching, now_ns};
 use crate::profile::{Contention, LockKind, Profile};
-use crate::profiling::live::serve_until;
 use crate::report::units::{count, plural};
 use crate::session::Session;
 use crate::thread_dump::Owners;
@@ -99,7 +98,7 @@ pub(super) async fn ended(
     }
     let finishing = tokio::task::spawn_blocking(move || waits.finish());
     // What is wrong with the conversation is found out by who goes on with it.
-    let finished = serve_until(session, finishing).await.ok()?;
+    let finished = session.serve_until(finishing).await.ok()?;
     Some(finished.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
 }
 

@@ -22,8 +22,9 @@ use crate::drain::{Drain, Progress};
 use crate::link::Link;
 use crate::locks::LocksError;
 use crate::profile::{ClockMode, Contention, Profile, Target};
-use crate::profiling::assemble::{self, Facts};
+use crate::profiling::assemble;
 use crate::profiling::before::{Sampling, Taken};
+use crate::profiling::facts::Facts;
 use crate::profiling::{
     self, Afterwards, BareTiming, Compiling, Ending, History, LockWaits, Observer, Outcome, Prepared, ProfileError,
     Settings, Stage, Start, Undisturbed,
@@ -233,7 +234,7 @@ impl Live {
 
     /// Serves the target until something else is ready.
     pub async fn serve_until<T>(&mut self, until: impl Future<Output = T>) -> Result<T, SessionError> {
-        serve_until(&mut self.session, until).await
+        self.session.serve_until(until).await
     }
 
     /// The profile up to now; recording goes on. Methods that are open have their time up to now.
@@ -377,7 +378,7 @@ impl Live {
         let (compiling, ticker, waits) = (self.compiling, self.ticker, self.waits);
         let before = match self.before.take() {
             // It was read long ago.
-            Some(taken) => serve_until(&mut self.session, taken.read()).await.ok().flatten(),
+            Some(taken) => self.session.serve_until(taken.read()).await.ok().flatten(),
             None => None,
         };
         let afterwards = Afterwards {
@@ -439,18 +440,6 @@ impl Live {
 async fn lock_waits(session: &mut Session, pid: u32, settings: &Settings) -> Result<LockWaits, SessionError> {
     let planned = settings.duration;
     let starting = tokio::task::spawn_blocking(move || LockWaits::start(pid, planned));
-    let started = serve_until(session, starting).await?;
+    let started = session.serve_until(starting).await?;
     Ok(started.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
-}
-
-/// Serves a conversation until something else is ready.
-pub async fn serve_until<T>(session: &mut Session, until: impl Future<Output = T>) -> Result<T, SessionError> {
-    tokio::pin!(until);
-    loop {
-        let event = tokio::select! {
-            done = &mut until => return Ok(done),
-            event = session.next_event() => event?,
-        };
-        session.serve(event).await?;
-    }
 }

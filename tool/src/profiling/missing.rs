@@ -6,7 +6,7 @@ use headwater_protocol::MethodId;
 use headwater_protocol::message::Reveal;
 use rustc_hash::FxHashMap;
 
-use super::assemble::Facts;
+use super::facts::Facts;
 use crate::callgraph::{self, Missed};
 use crate::decode::Decoder;
 use crate::profile::{AtLeast, MethodIndex, MethodName, Profile, Tree, Unseen};

@@ -1,6 +1,6 @@
 //! Which of the methods that were timed are good roots, and in which order.
 
-use super::cost::{self, Cost, Unknown};
+use super::cost::{self, Cost, Looked, Unknown};
 use super::held::Held;
 use super::names::{Names, Whose, is_generic, worth};
 use super::seen::{Method, Seen};
@@ -31,19 +31,6 @@ pub struct Candidate {
     pub same: Vec<String>,
     /// What an exact profile of it is likely to cost.
     pub cost: Result<Cost, Unknown>,
-}
-
-/// Where the costs of exact profiles come from.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Looked {
-    /// What a pair of probes takes.
-    pub(super) pair_ns: f64,
-    /// How long was sampled.
-    pub(super) seconds: f64,
-    /// Whether the program's code was compiled by then.
-    pub(super) is_compiled: bool,
-    /// How many processors there are.
-    pub(super) processors: usize,
 }
 
 /// The best roots first.

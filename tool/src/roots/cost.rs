@@ -4,7 +4,6 @@
 //! for the CPU time that this one takes in code that would have probes; what was timed below the candidate is a bound. Where these figures are from:
 //! docs/ZOO.md.
 
-use super::choice::Looked;
 use super::seen::Method;
 use super::timed::Timed;
 use crate::profile::Limit;
@@ -49,6 +48,19 @@ impl Basis {
             Basis::Tried => "tried",
         }
     }
+}
+
+/// Where the costs of exact profiles come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Looked {
+    /// What a pair of probes takes.
+    pub(super) pair_ns: f64,
+    /// How long was sampled.
+    pub(super) seconds: f64,
+    /// Whether the program's code was compiled by then.
+    pub(super) is_compiled: bool,
+    /// How many processors there are.
+    pub(super) processors: usize,
 }
 
 /// Why that is not known.

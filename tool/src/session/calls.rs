@@ -106,11 +106,11 @@ impl Session {
     }
 
     /// Serves what comes, until something else is over.
-    pub async fn serve_until(&mut self, over: impl Future<Output = ()>) -> Result<(), SessionError> {
+    pub async fn serve_until<T>(&mut self, over: impl Future<Output = T>) -> Result<T, SessionError> {
         tokio::pin!(over);
         loop {
             let event = tokio::select! {
-                () = &mut over => return Ok(()),
+                value = &mut over => return Ok(value),
                 event = self.next_event() => event?,
             };
             self.serve(event).await?;

@@ -7,7 +7,7 @@ use std::process::Command;
 use headwater_tests::Jdk;
 
 use super::program::{Dependency, Description, Packaging, Program, shared_sources};
-use super::spring_boot;
+use super::spring_boot::{self, Application};
 use crate::class_tree;
 use crate::libraries::jars;
 use crate::machine::{call, ensure};
@@ -61,7 +61,14 @@ impl Built {
         built.compile_kotlin(compiler, &sources(&program.directory, "kt")?)?;
         copy_scripts(&program.directory, &built.classes)?;
         if program.description.packaging.iter().any(|packaging| *packaging != Packaging::ClassPath) {
-            spring_boot::package(&built, compiler, &program.description.main)?;
+            let application = Application {
+                classes: &built.classes,
+                libraries: &built.libraries,
+                tools: &built.tools,
+                unpacked: &built.unpacked,
+                jar: &built.jar,
+            };
+            spring_boot::package(&application, compiler, &program.description.main)?;
         }
         Ok(built)
     }

@@ -13,7 +13,7 @@ use jfrs::reader::event::Accessor;
 use jfrs::reader::value_descriptor::{Primitive, ValueDescriptor};
 
 use super::stacks::{Method, MethodIndex, Stacks};
-use super::tool::write;
+use crate::class_tree::write_text;
 use crate::process;
 
 /// As often as JFR takes samples on every JDK. Of frames it keeps 64 unless told.
@@ -65,7 +65,7 @@ impl Recorder<'_> {
 
     pub(crate) fn start(&self) -> Result<(), String> {
         let settings = self.directory.join("truth.jfc");
-        write(&settings, SETTINGS)?;
+        write_text(&settings, SETTINGS)?;
         self.command(&["JFR.start", "name=zoo", &format!("settings={}", settings.display())])
     }
 

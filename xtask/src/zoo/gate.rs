@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 
 use super::program::Root;
-use super::run::Setting;
+use super::setting::Setting;
 use super::table::Table;
 use super::tool;
+use crate::class_tree::write_text;
 
 /// So many calls of the root are recorded, from its first on.
 const CALLS: &str = "4";
@@ -123,7 +124,7 @@ fn count(
     command.current_dir(&setting.built.work).stdin(Stdio::null());
     let output = command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    tool::write(&snapshot.with_extension("log"), &said)?;
+    write_text(&snapshot.with_extension("log"), &said)?;
     if !output.status.success() || said.contains("ZOO wrong") {
         return Err(format!("{command:?} ended with {}:\n{said}", output.status));
     }

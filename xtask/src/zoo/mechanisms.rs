@@ -10,7 +10,7 @@ use headwater_tests::{Jdk, jdks};
 
 use super::build::Built;
 use super::program::{self, Packaging, Root};
-use super::run::{Pace, Setting};
+use super::setting::{Pace, Setting};
 use super::table::{Table, digits, ms};
 use super::tool::{self, Asked, Moment};
 use super::{binary, class_tree, jdk};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::program::Root;
-use super::run::Setting;
+use super::setting::Setting;
 use super::tool;
 
 /// Methods with such a part of the root's time in one of the profiles are looked at.

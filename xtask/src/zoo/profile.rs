@@ -5,6 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::Deserialize;
 
+/// Of small shares, so many per cent more or less are the same.
+pub(crate) const POINTS: f64 = 5.0;
+
 /// Of the JSON report, what is looked at here.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Report {
@@ -134,7 +137,7 @@ impl Report {
     fn range_of_all(&self, percent: f64) -> f64 {
         const DEVIATIONS: f64 = 2.0;
         let good_to = 100.0 * self.times.as_ref().and_then(|times| times.shares_good_to).unwrap_or_default();
-        if good_to > super::truth::tolerance(percent) { DEVIATIONS * good_to } else { 0.0 }
+        if good_to > tolerance(percent) { DEVIATIONS * good_to } else { 0.0 }
     }
 
     /// Calls and own time of each place in the tree, over all threads. Places are told apart by the methods on the way there.
@@ -216,6 +219,12 @@ impl<'t> FirstScreen<'t> {
 /// What comes before the parameters.
 fn without_signature(method: &str) -> &str {
     method.split('(').next().unwrap_or(method)
+}
+
+/// So far a share may be from so many per cent.
+pub(crate) fn tolerance(percent: f64) -> f64 {
+    const PART: f64 = 0.2;
+    POINTS.max(PART * percent)
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use std::time::Duration;
 use super::async_profiler;
 use super::flight::Recorder;
 use super::program::Root;
-use super::run::{Setting, Work};
+use super::run::Work;
+use super::setting::Setting;
 use super::table::Table;
 use crate::process;
 

@@ -6,7 +6,6 @@ use std::process::Command;
 
 use headwater_tests::Jdk;
 
-use super::build::Built;
 use crate::class_tree;
 use crate::libraries::jars;
 use crate::machine::call;
@@ -14,15 +13,25 @@ use crate::machine::call;
 /// The class that a JVM starts.
 pub(super) const LAUNCHER: &str = "org.springframework.boot.loader.launch.JarLauncher";
 
-/// Puts it together from a program's classes, its libraries, and the loader among its tools.
-pub(super) fn package(built: &Built, jdk: &Jdk, main: &str) -> Result<(), String> {
-    let unpacked = &built.unpacked;
+/// What an application is made of, and where it is put.
+pub(super) struct Application<'p> {
+    pub(super) classes: &'p Path,
+    pub(super) libraries: &'p Path,
+    /// The loader is among them.
+    pub(super) tools: &'p Path,
+    pub(super) unpacked: &'p Path,
+    pub(super) jar: &'p Path,
+}
+
+/// Puts it together.
+pub(super) fn package(of: &Application<'_>, jdk: &Jdk, main: &str) -> Result<(), String> {
+    let unpacked = of.unpacked;
     class_tree::empty(unpacked)?;
-    for jar in jars(&built.tools)? {
+    for jar in jars(of.tools)? {
         call(Command::new(jdk.program("jar")).arg("--extract").arg("--file").arg(jar).current_dir(unpacked))?;
     }
-    copy(&built.classes, &unpacked.join("BOOT-INF/classes"))?;
-    copy(&built.libraries, &unpacked.join("BOOT-INF/lib"))?;
+    copy(of.classes, &unpacked.join("BOOT-INF/classes"))?;
+    copy(of.libraries, &unpacked.join("BOOT-INF/lib"))?;
     let manifest = unpacked.join("META-INF/MANIFEST.MF");
     let text = format!(
         "Manifest-Version: 1.0\nMain-Class: {LAUNCHER}\nStart-Class: {main}\nSpring-Boot-Classes: BOOT-INF/classes/\n\
@@ -31,7 +40,7 @@ pub(super) fn package(built: &Built, jdk: &Jdk, main: &str) -> Result<(), String
     std::fs::write(&manifest, text).map_err(|error| format!("{}: {error}", manifest.display()))?;
     // Jars in the jar have to be stored, not compressed.
     let mut jar = Command::new(jdk.program("jar"));
-    jar.args(["--create", "--no-compress", "--file"]).arg(&built.jar).arg("--manifest").arg(&manifest);
+    jar.args(["--create", "--no-compress", "--file"]).arg(of.jar).arg("--manifest").arg(&manifest);
     call(jar.arg("-C").arg(unpacked).arg("."))
 }
 

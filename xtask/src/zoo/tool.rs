@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::load::Ended;
 use super::profile::Report;
+use crate::class_tree::write_text;
 
 /// Names another binary than that of this checkout.
 pub(crate) const BINARY: &str = "HEADWATER_BIN";
@@ -142,7 +143,7 @@ pub(crate) fn record(
     drop(reader.join());
     let status = process.0.wait().map_err(|error| format!("{command:?}: {error}"))?;
     let took = started.elapsed();
-    write(&snapshot.with_extension("err"), &log)?;
+    write_text(&snapshot.with_extension("err"), &log)?;
     if !status.success() {
         return Err(format!("{command:?} ended with {status}:\n{log}"));
     }
@@ -168,9 +169,4 @@ fn said_in(command: &mut Command, file: &Path) -> Result<String, String> {
         return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)));
     }
     std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-/// Keeps a text in a file.
-pub(crate) fn write(file: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
 }

@@ -7,16 +7,12 @@ use std::path::Path;
 
 use super::async_profiler;
 use super::flight::Recorder;
-use super::profile::{self, Share};
-use super::run::Setting;
+use super::profile::{self, POINTS, Share, tolerance};
+use super::setting::Setting;
 use super::stacks::Stacks;
 use super::tool::Profiled;
 
-/// Of each root so many methods are compared.
-const METHODS: usize = 10;
-/// Of small shares, so many per cent more or less are the same.
-const POINTS: f64 = 5.0;
-/// A method with so many per cent has to be on the first screen.
+// A method with so many per cent has to be on the first screen.
 const LARGE: f64 = 10.0;
 /// Of the methods with so many per cent it is counted how many are wrong.
 const COUNTED: f64 = 8.0;
@@ -54,6 +50,8 @@ pub(crate) enum Verdict {
     Wrong,
 }
 
+/// Of each root so many methods are compared.
+const METHODS: usize = 10;
 /// A root's comparisons.
 #[derive(Clone, Debug)]
 pub(crate) struct Compared {
@@ -125,12 +123,6 @@ impl Truth {
             methods: all.into_iter().take(METHODS).collect(),
         }
     }
-}
-
-/// So far a share may be from so many per cent.
-pub(crate) fn tolerance(percent: f64) -> f64 {
-    const PART: f64 = 0.2;
-    POINTS.max(PART * percent)
 }
 
 impl Comparison {

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::run::Setting;
+use super::setting::Setting;
 use super::tool::{self, Asked};
+use crate::class_tree::write_text;
 
 /// Such a place is among the first.
 pub(crate) const FIRST: usize = 3;
@@ -116,7 +117,7 @@ pub(crate) fn ask(
         .output()
         .map_err(|error| format!("cannot start {}: {error}", binary.display()))?;
     let json = String::from_utf8_lossy(&output.stdout);
-    tool::write(&directory.join("roots.json"), &json)?;
+    write_text(&directory.join("roots.json"), &json)?;
     if !output.status.success() {
         return Err(format!("headwater roots: {}", String::from_utf8_lossy(&output.stderr)));
     }

@@ -4,14 +4,19 @@ use headwater_protocol::word::{Counter, ID_SHIFT, KIND_ENTER, KIND_EXIT, KIND_PA
 use headwater_protocol::{MethodId, ThreadId};
 
 use super::Statistics;
-use super::handover::{Before, Waiting};
 use super::invocations::{OpenInvocations, Recorder};
-use super::open_calls::OpenCalls;
-use super::partial::{Began, Ended};
 use super::runs::Held;
-use super::waits::OpenWaits;
 use crate::cct::{Cct, NodeId};
+use handover::{Before, Waiting};
 use headwater_profile::profile::CpuSamples;
+use open_calls::OpenCalls;
+use partial::{Began, Ended};
+use waits::OpenWaits;
+
+pub(super) mod handover;
+pub(super) mod open_calls;
+pub(super) mod partial;
+mod waits;
 
 /// A word that says how many instructions were executed, but for its payload.
 const EXECUTED: u64 = KIND_PAUSE << (KIND_SHIFT - ID_SHIFT) | Counter::Bytecodes.number() as u64;

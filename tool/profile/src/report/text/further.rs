@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::Section;
 use super::lines::{Emphasis, Lines};
-use super::tree::Line;
+use crate::profile::NodeIndex;
 use crate::report::flat::{FlatRow, rows};
 use crate::report::names::Names;
 use crate::report::share;
@@ -22,19 +22,19 @@ const WIDTH: usize = 120;
 /// More would be a screen of their own.
 const MOST_LINES: usize = 12;
 
-/// Writes the names of those that the first lines do not show, the largest first; nothing where there are none, or not all methods are meant.
-pub(super) fn write(section: &Section<'_>, listed: &[Line], lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
+/// Writes the names of those that the first lines, each of which is a node or none, do not show, the largest first; nothing where there are none, or not all
+/// methods are meant.
+pub(super) fn write(
+    section: &Section<'_>,
+    listed: &[Option<NodeIndex>],
+    lines: &mut Lines<'_, impl Write>,
+) -> io::Result<()> {
     if listed.len() <= FIRST_SCREEN || section.options.focus.is_some() {
         return Ok(());
     }
     let names = Names::of(section.profile);
-    let seen: HashSet<usize> = listed[..FIRST_SCREEN]
-        .iter()
-        .filter_map(|line| match line {
-            Line::Node { node, .. } => Some(names.first(section.tree.nodes[node.0].method).0),
-            Line::Hidden { .. } => None,
-        })
-        .collect();
+    let method = |node: &NodeIndex| names.first(section.tree.nodes[node.0].method).0;
+    let seen: HashSet<usize> = listed[..FIRST_SCREEN].iter().flatten().map(method).collect();
     let total = |row: &FlatRow| section.chosen.weight().of(&row.amounts).total;
     let is_meant = |row: &FlatRow| share(total(row), section.cells.whole()) >= LARGE && !seen.contains(&row.method.0);
     let mut large = rows(section.profile, &names, section.tree);

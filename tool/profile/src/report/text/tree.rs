@@ -11,7 +11,7 @@ use crate::report::prune::{focused, shown_nodes};
 use crate::report::units::plural;
 
 /// What is written.
-pub(super) enum Line {
+enum Line {
     Node {
         node: NodeIndex,
         level: usize,
@@ -29,7 +29,11 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
     let shown = shown_nodes(section.profile, section.tree, &focused(section.profile, section.options), section.options);
     let rows = NodeRows::of(section.profile, section.tree);
     let listed = listed(section, &shown, &rows);
-    further::write(section, &listed, lines)?;
+    let node = |line: &Line| match line {
+        Line::Node { node, .. } => Some(*node),
+        Line::Hidden { .. } => None,
+    };
+    further::write(section, &listed.iter().map(node).collect::<Vec<_>>(), lines)?;
     lines.line(&section.cells.heading(), "method", Emphasis::None)?;
     for line in listed {
         match line {

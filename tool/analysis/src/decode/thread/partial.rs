@@ -3,9 +3,9 @@
 use headwater_protocol::MethodId;
 use rustc_hash::FxHashMap;
 
-use super::Decoder;
-use super::thread::Thread;
+use super::Thread;
 use crate::cct::{Below, NodeId};
+use crate::decode::Decoder;
 
 /// What was recorded of a root's calls without all of it being recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Partial {
 
 /// A thread's root call that began before recording, or before results were forgotten.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Began {
+pub(in crate::decode) struct Began {
     root: NodeId,
     /// What was known of the root then.
     before: Below,
@@ -30,27 +30,27 @@ pub(super) struct Began {
 
 /// Such a call that has returned.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ended {
+pub(in crate::decode) struct Ended {
     method: MethodId,
     below: Below,
 }
 
 impl Began {
     /// The same where nodes are in other places; `None` where its root is not any more.
-    pub(super) fn moved(self, place: impl FnOnce(NodeId) -> Option<NodeId>) -> Option<Began> {
+    pub(in crate::decode) fn moved(self, place: impl FnOnce(NodeId) -> Option<NodeId>) -> Option<Began> {
         Some(Began { root: place(self.root)?, ..self })
     }
 }
 
 impl Ended {
-    pub(super) fn method(self) -> MethodId {
+    pub(in crate::decode) fn method(self) -> MethodId {
         self.method
     }
 }
 
 impl Thread {
     /// The root call that the thread is in began before.
-    pub(super) fn begin_part(&mut self) {
+    pub(in crate::decode) fn begin_part(&mut self) {
         let mut root = self.top;
         while let Some(above) = self.tree.parent(root).filter(|above| *above != NodeId::TOP) {
             root = above;
@@ -59,7 +59,7 @@ impl Thread {
     }
 
     /// The thread is outside the roots, or not in the same call of one any more.
-    pub(super) fn end_part(&mut self) {
+    pub(in crate::decode) fn end_part(&mut self) {
         if let Some(began) = self.began.take() {
             let method = self.tree.node(began.root).method();
             self.ended.push(Ended { method, below: self.tree.below(began.root).since(began.before) });

@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 use headwater_protocol::word::Handover;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Decoder;
-use super::thread::Thread;
+use super::Thread;
 use crate::cct::{Cct, NodeId};
+use crate::decode::Decoder;
 
 /// Work that was handed over and not run yet is remembered up to this number: what is never run does not tell.
 const MOST: usize = 1 << 22;
@@ -33,21 +33,21 @@ enum Origin {
 
 /// What was handed over.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Handovers {
+pub(in crate::decode) struct Handovers {
     /// All calling contexts in which something was handed over.
     contexts: Cct,
     origins: FxHashMap<u64, Origin>,
     /// What will not be run, and was not known yet when that was told.
     dropped: FxHashSet<u64>,
     /// Threads that wait for a word of another's.
-    pub(super) waiting: Vec<usize>,
+    pub(in crate::decode) waiting: Vec<usize>,
     /// Tasks whose origin is not known.
-    pub(super) lost: u64,
+    pub(in crate::decode) lost: u64,
 }
 
 /// Words that wait until it is known where they belong.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting {
+pub(in crate::decode) struct Waiting {
     link: u64,
     /// When it began.
     since: u64,
@@ -63,22 +63,22 @@ struct Piece {
 
 /// What a thread was in before it began to run something that was handed to it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Before {
-    pub(super) base: NodeId,
+pub(in crate::decode) struct Before {
+    pub(in crate::decode) base: NodeId,
     skipping: bool,
 }
 
 #[cfg(test)]
 impl Handovers {
     /// How much it remembers.
-    pub(super) fn remembered(&self) -> usize {
+    pub(in crate::decode) fn remembered(&self) -> usize {
         self.origins.len() + self.dropped.len()
     }
 }
 
 impl Thread {
     /// Keeps words for later, if the thread waits for a word of another's.
-    pub(super) fn keep(&mut self, base_ns: i64, words: &[u64]) -> bool {
+    pub(in crate::decode) fn keep(&mut self, base_ns: i64, words: &[u64]) -> bool {
         let restarts = self.restarts;
         let Some(waiting) = &mut self.waiting else { return false };
         self.restarts = false;
@@ -107,7 +107,7 @@ impl Thread {
     }
 
     /// The thread has left everything.
-    pub(super) fn leave_all(&mut self) -> u64 {
+    pub(in crate::decode) fn leave_all(&mut self) -> u64 {
         let torn = self.close();
         self.end_part();
         self.outer.clear();
@@ -118,7 +118,7 @@ impl Thread {
 
 impl Decoder {
     /// A thread hands work over, or runs it; `false` if its further words must wait.
-    pub(super) fn hand_over(&mut self, index: usize, what: Handover, link: u64) -> bool {
+    pub(in crate::decode) fn hand_over(&mut self, index: usize, what: Handover, link: u64) -> bool {
         match what {
             Handover::Submit => self.submit(index, link),
             Handover::Drop => {
@@ -178,7 +178,7 @@ impl Decoder {
     }
 
     /// Goes on with threads that waited for another's word, as far as it has come, or will not come any more; at the `end`, none will.
-    pub(super) fn follow_waiting(&mut self, end: bool) {
+    pub(in crate::decode) fn follow_waiting(&mut self, end: bool) {
         let mut patience = PATIENCE;
         loop {
             let mut progress = false;
@@ -213,7 +213,7 @@ impl Decoder {
     }
 
     /// Where everything was handed over is forgotten with the session that it was handed over in.
-    pub(super) fn forget_handovers(&mut self) {
+    pub(in crate::decode) fn forget_handovers(&mut self) {
         let lost = self.handovers.lost;
         self.handovers = Handovers { lost, ..Handovers::default() };
     }

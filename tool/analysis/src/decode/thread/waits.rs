@@ -3,9 +3,9 @@
 
 use headwater_protocol::word::{Counter, Wait};
 
-use super::Decoder;
-use super::thread::Thread;
+use super::Thread;
 use crate::cct::{Cct, NodeId};
+use crate::decode::Decoder;
 
 /// A wait that has begun.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ struct OpenWait {
 
 /// What a thread is in, of each kind: waits, of which no two pass at once, and class loading, in which there may be waits.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OpenWaits {
+pub(in crate::decode) struct OpenWaits {
     wait: Option<OpenWait>,
     loading: Option<OpenWait>,
 }
@@ -29,12 +29,12 @@ pub(super) struct OpenWaits {
 impl OpenWaits {
     /// Whether there is one.
     #[inline]
-    pub(super) fn is_any(&self) -> bool {
+    pub(in crate::decode) fn is_any(&self) -> bool {
         self.wait.is_some() || self.loading.is_some()
     }
 
     /// They are over, or nobody knows when they were.
-    pub(super) fn clear(&mut self) {
+    pub(in crate::decode) fn clear(&mut self) {
         *self = OpenWaits::default();
     }
 
@@ -50,7 +50,7 @@ impl OpenWaits {
 
 impl Thread {
     /// So much has passed with this method on top.
-    pub(super) fn count_waits(&mut self, elapsed: u64) {
+    pub(in crate::decode) fn count_waits(&mut self, elapsed: u64) {
         for open in self.waits.kinds().into_iter().flatten() {
             let passed = elapsed.saturating_sub(std::mem::take(&mut open.monitors_ns));
             self.tree.add_count(self.top, open.wait.time(), passed);
@@ -58,7 +58,7 @@ impl Thread {
     }
 
     /// All calls on top are left, up to this one.
-    pub(super) fn leave_waits(&mut self, left: NodeId) {
+    pub(in crate::decode) fn leave_waits(&mut self, left: NodeId) {
         for kind in self.waits.kinds() {
             let Some(open) = kind else { continue };
             let mut at = Some(self.top);
@@ -73,7 +73,7 @@ impl Thread {
     }
 
     /// The simulated stack has new nodes, in another tree.
-    pub(super) fn move_waits(&mut self, old: &Cct, nodes: &[NodeId]) {
+    pub(in crate::decode) fn move_waits(&mut self, old: &Cct, nodes: &[NodeId]) {
         for kind in self.waits.kinds() {
             *kind = kind.take().and_then(|open| {
                 let node = nodes.get((old.depth(open.node) as usize).checked_sub(1)?)?;
@@ -85,7 +85,7 @@ impl Thread {
 
 impl Decoder {
     #[cold]
-    pub(super) fn wait(&mut self, index: usize, wait: Wait, begins: bool, now_ns: i64) {
+    pub(in crate::decode) fn wait(&mut self, index: usize, wait: Wait, begins: bool, now_ns: i64) {
         let thread = &mut self.threads[index];
         if thread.skipping || thread.is_outside() {
             return;
@@ -111,7 +111,7 @@ impl Decoder {
     }
 
     /// The thread has waited for a monitor.
-    pub(super) fn wait_for_monitor(&mut self, index: usize, counter: Counter, value: u64) {
+    pub(in crate::decode) fn wait_for_monitor(&mut self, index: usize, counter: Counter, value: u64) {
         if let (Some(open), Counter::BlockedNs | Counter::WaitedNs) = (&mut self.threads[index].waits.wait, counter) {
             open.monitors_ns = open.monitors_ns.saturating_add(value);
         }

@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 
 use headwater_protocol::{MethodId, ThreadId};
 
-use super::thread::Thread;
-use super::{Decoder, TimeBase};
+use super::Thread;
 use crate::cct::NodeId;
+use crate::decode::{Decoder, TimeBase};
 
 /// Open calls were seen to have returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ enum Knowledge {
 
 /// A thread's open calls.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OpenCalls {
+pub(in crate::decode) struct OpenCalls {
     /// All that there were, the outermost first.
     methods: Vec<MethodId>,
     /// They are to be entered when the thread leaves the root that it is in.
@@ -56,12 +56,12 @@ pub(super) struct OpenCalls {
 
 impl OpenCalls {
     /// An exit may be that of an open call other than a root's, or one may have to be closed before the next event.
-    pub(super) fn needs_care(&self) -> bool {
+    pub(in crate::decode) fn needs_care(&self) -> bool {
         self.nodes.len() > 1 || !self.returned.is_empty()
     }
 
     /// Whether the root that is being entered is called by an open call, because the thread did not know that it was in any.
-    pub(super) fn call_root(&mut self) -> bool {
+    pub(in crate::decode) fn call_root(&mut self) -> bool {
         let are_unknown = !self.nodes.is_empty() && !matches!(self.knowledge, Knowledge::All);
         if let Knowledge::Told = self.knowledge {
             self.knowledge = Knowledge::All;
@@ -70,14 +70,14 @@ impl OpenCalls {
     }
 
     /// The thread has left everything.
-    pub(super) fn interrupt(&mut self) {
+    pub(in crate::decode) fn interrupt(&mut self) {
         self.nodes.clear();
         self.waiting = false;
         self.untold = 0;
     }
 
     /// The simulated stack has new nodes.
-    pub(super) fn moved(&mut self, stack: &[NodeId]) {
+    pub(in crate::decode) fn moved(&mut self, stack: &[NodeId]) {
         let open = self.nodes.len().min(stack.len());
         self.nodes = stack[..open].to_vec();
     }
@@ -85,7 +85,7 @@ impl OpenCalls {
 
 impl Thread {
     /// The open calls begin to have time.
-    pub(super) fn begin_open(&mut self, now_ns: i64) {
+    pub(in crate::decode) fn begin_open(&mut self, now_ns: i64) {
         if !std::mem::take(&mut self.before.waiting) {
             return;
         }
@@ -106,7 +106,7 @@ impl Thread {
 
     /// Of the open calls only so many are open any more. Nothing happens while one has a callee that was recorded: it cannot have
     /// returned then.
-    pub(super) fn close_open(&mut self, open: usize, now_ns: i64) {
+    pub(in crate::decode) fn close_open(&mut self, open: usize, now_ns: i64) {
         if open < self.before.nodes.len() && self.is_at_open() {
             self.advance(now_ns);
             self.before.nodes.truncate(open);
@@ -118,7 +118,7 @@ impl Thread {
     }
 
     /// Closes what was seen to have returned before this time.
-    pub(super) fn close_returned(&mut self, now_ns: i64) {
+    pub(in crate::decode) fn close_returned(&mut self, now_ns: i64) {
         while let Some(returned) = self.before.returned.pop_front_if(|returned| returned.time_ns <= now_ns) {
             if returned.open < self.before.nodes.len() && self.is_at_open() {
                 self.before.error_ns = self.before.error_ns.max(returned.error_ns);
@@ -128,7 +128,7 @@ impl Thread {
     }
 
     /// An exit that the thread wrote because it found an open call gone; `false` if it is another exit.
-    pub(super) fn exit_open(&mut self, method: MethodId, now_ns: i64) -> bool {
+    pub(in crate::decode) fn exit_open(&mut self, method: MethodId, now_ns: i64) -> bool {
         let told = self.before.untold.checked_sub(1).filter(|last| self.before.methods[*last] == method);
         let is_base = self.top == NodeId::TOP || self.is_at_open();
         let Some(open) = told.filter(|_| is_base) else { return false };
