@@ -284,11 +284,12 @@ impl Sampling {
         Ok(Whole { profile, target_ended })
     }
 
-    fn sampled(&self, recorded: Recorded, looks: Looks, Wanted { lines, classes, .. }: Wanted) -> Sampled {
+    fn sampled(&self, recorded: Recorded, looks: Looks, Wanted { every, lines, classes, .. }: Wanted) -> Sampled {
         let duration = self.begin.elapsed();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Sampled {
             duration,
+            every,
             began_s: now.saturating_sub(duration).as_secs(),
             others: self.recording.as_ref().map_or(0, Recording::others),
             readings: self.readings.clone(),
@@ -305,6 +306,8 @@ impl Sampling {
 /// What was seen of a JVM.
 struct Sampled {
     duration: Duration,
+    /// Between two samples of a thread by the recorder, at least.
+    every: Duration,
     /// In seconds since 1970.
     began_s: u64,
     /// Recordings of others, which have our samples too.

@@ -4,6 +4,7 @@
 //! rest where it was seen waiting.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use headwater_jfr::{EventKind, LockIndex, Recorded};
 use headwater_profile::build::{Builder, ThreadIndex, jvms_own};
@@ -26,6 +27,15 @@ const VIRTUAL: u32 = 0;
 const ENDED: &str = "[threads that have ended]";
 /// What a Java thread took that was seen nowhere.
 const UNSEEN: &str = "[no Java code seen]";
+/// What a thread took beyond what its samples can stand for.
+const UNKNOWN: &str = "[place not known]";
+
+/// A sample stands for so many times the CPU time that one stands for in the mean, at most: by chance alone few threads have so few.
+const FEW: u64 = 4;
+/// For so many periods of sampling at most, however few samples there are.
+const MOST_PERIODS: u64 = 16;
+/// The recorder looks at so many threads in Java code in each period.
+const AT_ONCE: u64 = 5;
 
 /// What a thread did between two readings.
 #[derive(Default)]
@@ -75,6 +85,8 @@ pub(super) struct Places {
     /// CPU time whose place the recorder, and looks, have told.
     pub(super) recorded_ns: u64,
     pub(super) looked_ns: u64,
+    /// CPU time that is too much for the samples of its threads.
+    pub(super) unknown_ns: u64,
     /// All threads' CPU time.
     pub(super) threads_ns: u64,
     /// What was allocated of each class.
@@ -110,6 +122,7 @@ pub(super) fn profile(sampled: &Sampled, jvm: &Jvm) -> Profile {
     let mut paths = Paths::of(&mut builder, recorded, looks, sampled.lines == Lines::Known);
     let mut courses = courses(sampled, &paths);
     let has_virtual = join_carriers(&mut courses, looks);
+    let limits = Limits::of(sampled, &courses);
     let mut places = Places::default();
     for (number, course) in &courses {
         let known = looks.threads.get(number);
@@ -121,16 +134,18 @@ pub(super) fn profile(sampled: &Sampled, jvm: &Jvm) -> Profile {
         let thread = builder.thread(Some(&name));
         // Virtual threads are not the JVM's own, though nobody knows them by a number.
         let known = known.filter(|_| *number != VIRTUAL);
-        let mut other = || {
-            let own = match known {
-                Some(Known { is_jvms: false, .. }) => UNSEEN.to_owned(),
-                Some(_) => jvms_own(&name),
-                None => ENDED.to_owned(),
-            };
-            paths.other(&mut builder, &own)
+        let own = match known {
+            _ if *number == VIRTUAL => UNSEEN.to_owned(),
+            Some(Known { is_jvms: false, .. }) => UNSEEN.to_owned(),
+            Some(_) => jvms_own(&name),
+            None => ENDED.to_owned(),
         };
-        put_waits_and_work(&mut places, thread, course, known, &mut other);
-        let allocated = allocated_at(course, &mut other);
+        let mut other = |seen: Seen| {
+            let name = if seen == Seen::Rarely { UNKNOWN } else { &own };
+            paths.other(&mut builder, name)
+        };
+        put_waits_and_work(&mut places, thread, course, known, limits, &mut other);
+        let allocated = allocated_at(course, &mut || other(Seen::Never));
         let mut below = |path: PathIndex, class: LockIndex| {
             let class = class_name(&recorded.locks[class.0 as usize].class);
             paths.below(&mut builder, path, &format!("[{class}]"))
@@ -176,7 +191,7 @@ fn courses(sampled: &Sampled, paths: &Paths) -> BTreeMap<u32, Course> {
         for (thread, after) in &pair[1].threads {
             let part = &mut courses.entry(*thread).or_insert_with(new).parts[window];
             let before = pair[0].threads.get(thread);
-            part.used = used(before.copied().unwrap_or_default(), *after);
+            part.used = after.since(before.copied().unwrap_or_default());
             part.alive_ns = if before.is_some() { span_ns } else { 0 };
         }
     }
@@ -224,13 +239,6 @@ fn courses(sampled: &Sampled, paths: &Paths) -> BTreeMap<u32, Course> {
     courses
 }
 
-fn used(before: Scheduled, after: Scheduled) -> Scheduled {
-    Scheduled {
-        ran_ns: after.ran_ns.saturating_sub(before.ran_ns),
-        queued_ns: after.queued_ns.saturating_sub(before.queued_ns),
-    }
-}
-
 /// What each thread has allocated from the recording's beginning to its end, as far as it was there at its end.
 fn allocated(recorded: &Recorded) -> BTreeMap<headwater_jfr::ThreadIndex, u64> {
     let began_ns = recorded.allocated.iter().map(|told| told.at_ns).min().unwrap_or(0);
@@ -251,26 +259,22 @@ fn allocated(recorded: &Recorded) -> BTreeMap<headwater_jfr::ThreadIndex, u64> {
     threads.into_iter().map(|(thread, [first, last])| (thread, last - first)).collect()
 }
 
-/// What carriers took belongs to the virtual threads that they carried, which have no time of their own. Whether there are any.
+/// What carriers took belongs to the virtual threads that they carried, which have no time of their own: the samples of both are of one whole, for the
+/// recorder does not say who carried whom. Whether there are any.
 fn join_carriers(courses: &mut BTreeMap<u32, Course>, looks: &Looks) -> bool {
     if !courses.contains_key(&VIRTUAL) {
         return false;
     }
-    let is_carrier = |number: &u32, course: &Course| {
-        let is_one = looks.threads.get(number).is_some_and(|known| known.is_carrier);
-        is_one && course.parts.iter().all(|part| part.ran.is_empty())
-    };
-    let carriers: Vec<u32> =
-        courses.iter().filter(|(number, course)| is_carrier(number, course)).map(|(number, _)| *number).collect();
+    let carriers: Vec<u32> = courses.keys().copied().filter(|number| looks.is_carrier(*number)).collect();
     for carrier in carriers {
         let Some(taken) = courses.remove(&carrier) else { continue };
         let Some(all) = courses.get_mut(&VIRTUAL) else { continue };
         all.allocated += taken.allocated;
         all.allocations.extend(taken.allocations);
         for (all, part) in all.parts.iter_mut().zip(taken.parts) {
-            all.used.ran_ns += part.used.ran_ns;
-            all.used.queued_ns += part.used.queued_ns;
+            all.used.add(part.used);
             all.alive_ns += part.alive_ns;
+            all.ran.extend(part.ran);
             all.looked.extend(part.looked);
             all.waited.extend(part.waited);
         }
@@ -278,12 +282,62 @@ fn join_carriers(courses: &mut BTreeMap<u32, Course>, looks: &Looks) -> bool {
     true
 }
 
+/// For how much CPU time a sample stands at most.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// One of the recorder's.
+    ran_ns: u64,
+    /// A look that saw a thread run.
+    looked_ns: u64,
+}
+
+impl Limits {
+    fn of(sampled: &Sampled, courses: &BTreeMap<u32, Course>) -> Limits {
+        let parts = || {
+            // Compilers and collectors are never sampled.
+            let is_javas = |number: &u32| sampled.looks.threads.get(number).is_none_or(|known| !known.is_jvms);
+            courses.iter().filter(move |(number, _)| is_javas(number)).flat_map(|(_, course)| &course.parts)
+        };
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let used_ns: u64 = parts().map(|part| part.used.ran_ns).sum();
+        let at_once = used_ns / ns(sampled.duration).max(1);
+        let limit = |samples: usize, period_ns: u64| {
+            let mean_ns = used_ns / samples.max(1) as u64;
+            let period_ns = period_ns.max(1);
+            mean_ns.saturating_mul(FEW).clamp(period_ns.saturating_mul(FEW), period_ns.saturating_mul(MOST_PERIODS))
+        };
+        let recorder_ns = ns(sampled.every).saturating_mul((at_once / AT_ONCE).max(1));
+        let look_ns = ns(sampled.duration) / sampled.looks.at_ns.len().max(1) as u64;
+        Limits {
+            ran_ns: limit(parts().map(|part| part.ran.len()).sum(), recorder_ns),
+            looked_ns: limit(parts().map(|part| part.looked.len()).sum(), look_ns),
+        }
+    }
+}
+
+/// How often a thread was seen for what it took.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Never,
+    Rarely,
+}
+
+/// So much of it as this CPU time, and the rest.
+fn split(used: Scheduled, most_ns: u64) -> (Scheduled, Scheduled) {
+    let ran_ns = used.ran_ns.min(most_ns);
+    let queued_ns = u128::from(used.queued_ns) * u128::from(ran_ns);
+    let queued_ns = queued_ns.checked_div(u128::from(used.ran_ns)).map_or(used.queued_ns, |ns| ns as u64);
+    let here = Scheduled { ran_ns, queued_ns };
+    (here, used.since(here))
+}
+
 fn put_waits_and_work(
     places: &mut Places,
     thread: ThreadIndex,
     course: &Course,
     known: Option<&Known>,
-    other: &mut dyn FnMut() -> PathIndex,
+    limits: Limits,
+    other: &mut dyn FnMut(Seen) -> PathIndex,
 ) {
     let all = |of: fn(&Part) -> &[PathIndex]| -> Vec<PathIndex> {
         course.parts.iter().flat_map(|part| of(part).iter().copied()).collect()
@@ -291,20 +345,24 @@ fn put_waits_and_work(
     let [ran, looked] = [all(|part| &part.ran), all(|part| &part.looked)];
     let waited: Vec<(Activity, PathIndex)> = course.parts.iter().flat_map(|part| part.waited.iter().copied()).collect();
     let is_recorded = !ran.is_empty();
-    // Of a second in which it was not seen, the places are those of the whole time: such seconds together.
+    let each_ns = if is_recorded { limits.ran_ns } else { limits.looked_ns };
+    let most_ns = |samples: usize| each_ns.saturating_mul(samples as u64);
+    // Who was never seen running did so for moments, where it waits.
+    let is_seen = is_recorded || !looked.is_empty();
+    // Of a second in which it was not seen, or too rarely, the places are those of the whole time: such seconds together.
     let mut elsewhere = Elsewhere::default();
+    let mut placed_ns = 0;
     for part in &course.parts {
         let used = part.used;
         places.threads_ns += used.ran_ns;
         let seen = if is_recorded { &part.ran } else { &part.looked };
-        match (seen.is_empty(), ran.is_empty() && looked.is_empty()) {
-            (false, _) => places.put_work(thread, used, seen),
-            (true, false) => elsewhere.ran.add(used),
-            // Who was never seen running did so for moments, where it waits.
-            (true, true) if !part.waited.is_empty() => {
-                places.put_work(thread, used, &part.waited.iter().map(|(_, path)| *path).collect::<Vec<_>>());
-            }
-            (true, true) => elsewhere.ran.add(used),
+        let (here, rest) = split(used, most_ns(seen.len()));
+        if !seen.is_empty() {
+            places.put_work(thread, here, seen);
+            placed_ns += here.ran_ns;
+            elsewhere.ran.add(rest);
+        } else {
+            elsewhere.ran.add(used);
         }
         let rest_ns = part.alive_ns.saturating_sub(used.ran_ns + used.queued_ns);
         if !part.waited.is_empty() {
@@ -318,23 +376,28 @@ fn put_waits_and_work(
         samples.iter().for_each(|path| places.put(thread, *path, What::Samples, 1));
     }
     let mut running = if is_recorded { ran } else { looked.clone() };
-    if running.is_empty() {
+    let mut left_ns = most_ns(running.len()).saturating_sub(placed_ns);
+    if !is_seen {
         running.extend(waited.iter().map(|(_, path)| *path));
+        left_ns = each_ns;
     }
-    let ran_ns: u64 = course.parts.iter().map(|part| part.used.ran_ns).sum();
-    match (is_recorded, running.is_empty()) {
-        (true, _) => places.recorded_ns += ran_ns,
-        (false, false) => places.looked_ns += ran_ns,
-        (false, true) => {
-            if known.is_some_and(|known| !known.is_jvms) {
-                places.unseen_ns += ran_ns;
-            }
-            if elsewhere.ran.ran_ns + elsewhere.ran.queued_ns > 0 {
-                running.push(other());
-            }
+    if running.is_empty() {
+        if known.is_some_and(|known| !known.is_jvms) {
+            places.unseen_ns += elsewhere.ran.ran_ns;
         }
+        if elsewhere.ran.ran_ns + elsewhere.ran.queued_ns > 0 {
+            running.push(other(Seen::Never));
+        }
+        places.put_work(thread, elsewhere.ran, &running);
+    } else {
+        let (here, unknown) = split(elsewhere.ran, left_ns);
+        places.put_work(thread, here, &running);
+        if unknown.ran_ns + unknown.queued_ns > 0 {
+            places.put_work(thread, unknown, &[other(Seen::Rarely)]);
+        }
+        places.unknown_ns += unknown.ran_ns;
+        *(if is_recorded { &mut places.recorded_ns } else { &mut places.looked_ns }) += placed_ns + here.ran_ns;
     }
-    places.put_work(thread, elsewhere.ran, &running);
     let waiting = if waited.is_empty() { outside(&looked) } else { waits(&waited) };
     places.divide(thread, elsewhere.rest_ns, &waiting);
 }

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::attach::{self, TargetHost};
 use crate::thread_dump::pace::{Pace, longest_pause};
@@ -21,8 +21,11 @@ pub(super) struct Known {
     pub(super) name: String,
     /// It has no Java stack: a collector, a compiler.
     pub(super) is_jvms: bool,
-    /// It runs virtual threads.
-    pub(super) is_carrier: bool,
+}
+
+/// The pool that a thread of this name is of.
+fn pool(thread: &str) -> Option<&str> {
+    thread.split_once("-worker-").map(|(pool, _)| pool)
 }
 
 /// What a thread did at a look.
@@ -54,6 +57,8 @@ pub(super) struct Looks {
     pub(super) pauses: Vec<Duration>,
     /// By their numbers.
     pub(super) threads: FxHashMap<u32, Known>,
+    /// Pools whose threads were seen to run virtual threads.
+    carriers: FxHashSet<String>,
     /// Why there are no more.
     pub(super) failed: Option<String>,
 }
@@ -87,9 +92,20 @@ impl Looks {
             let Some(number) = thread.os_id else { continue };
             // Compilers are Java threads to the JVM, without a stack.
             let is_jvms = thread.kind != Kind::Java || thread.stack.is_empty();
-            let is_carrier = thread.mount.is_some() || thread.name.starts_with("ForkJoinPool-1-worker-");
-            self.threads.insert(number, Known { name: thread.name.clone(), is_jvms, is_carrier });
+            self.threads.insert(number, Known { name: thread.name.clone(), is_jvms });
+            if let Some(pool) = pool(&thread.name).filter(|_| thread.mount.is_some()) {
+                self.carriers.insert(pool.to_owned());
+            }
         }
+    }
+
+    /// Whether a thread runs virtual threads: one of its pool was seen to, or, where none was, it is of the pool that comes first.
+    pub(super) fn is_carrier(&self, number: u32) -> bool {
+        let pool = self.threads.get(&number).and_then(|known| pool(&known.name));
+        pool.is_some_and(|pool| match self.carriers.is_empty() {
+            true => pool == "ForkJoinPool-1",
+            false => self.carriers.contains(pool),
+        })
     }
 
     fn stack(&mut self, thread: &Thread) -> usize {

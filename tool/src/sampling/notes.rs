@@ -46,6 +46,12 @@ pub(super) fn all(sampled: &Sampled, places: &Places, paths: &Paths, has_virtual
             percent(places.unseen_ns, whole)
         ));
     }
+    if places.unknown_ns > whole / 100 {
+        notes.push(format!(
+            "{} of it is of threads that were seen running far too rarely for it: where they took it is not known",
+            percent(places.unknown_ns, whole)
+        ));
+    }
     if sampled.has_looks() {
         notes.extend(waits(&sum, seconds));
         notes.extend(largest(places, paths));

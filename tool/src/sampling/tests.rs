@@ -61,6 +61,7 @@ fn sampled(readings: Vec<Reading>, recorded: Recorded, threads: Vec<Thread>) -> 
     looks.name(&threads);
     Sampled {
         duration: Duration::from_secs(2),
+        every: Duration::from_millis(50),
         began_s: 0,
         others: 0,
         readings,
@@ -153,6 +154,55 @@ fn what_carriers_took_is_their_virtual_threads() {
         vec![carrier],
     ));
     assert_eq!(own_of(&profile, "cpu"), named(&[("a.C.hot(int)", 60), ("a.C.cold()", 30)]));
+}
+
+#[test]
+fn what_carriers_took_is_divided_among_all_that_was_seen_on_them() {
+    // The first was seen in the scheduler once, and runs virtual threads all the time.
+    let mut sampled = sampled(
+        vec![reading(0, &[(5, 0), (6, 0), (7, 0)], 0), reading(10, &[(5, 60), (6, 20), (7, 9)], 89)],
+        samples(&[(1, 0, &[0, 1]), (2, 0, &[0, 1]), (3, 0, &[0, 1]), (4, 5, &[0, 2]), (5, 7, &[0, 2])]),
+        vec![thread("ForkJoinPool-1-worker-1", Kind::Java, 7)],
+    );
+    // The program's own pool was there before.
+    let carrier = |number, mount| Thread {
+        java_id: Some(u64::from(number)),
+        mount,
+        ..thread(&format!("ForkJoinPool-2-worker-{number}"), Kind::Java, number)
+    };
+    sampled.looks.name(&[carrier(5, Some(99)), carrier(6, None)]);
+    sampled.looks.name(&[carrier(5, None), carrier(6, None)]);
+    let profile = profile(&sampled);
+    assert_eq!(own_of(&profile, "cpu"), named(&[("a.C.hot(int)", 60), ("a.C.cold()", 20 + 9)]));
+}
+
+#[test]
+fn what_is_far_too_much_for_a_threads_samples_has_no_place() {
+    let second = |all: &[(u32, u64)]| {
+        let ns: Vec<(u32, u64)> = all.iter().map(|(thread, ms)| (*thread, ms * 1_000_000)).collect();
+        reading(SECOND_NS, &ns, ns.iter().map(|(_, ns)| ns).sum())
+    };
+    let often: Vec<(i64, u32, &[u32])> = (0..30).map(|at| (at, 7, &[0, 1][..])).collect();
+    let mut sampled = sampled(
+        vec![reading(0, &[(7, 0), (8, 0), (9, 0)], 0), second(&[(7, 600), (8, 900), (9, 300)])],
+        samples(&[&often[..], &[(1, 8, &[0, 2])]].concat()),
+        [("hot", 7), ("cold", 8), ("waiting", 9)].map(|(name, number)| thread(name, Kind::Java, number)).into(),
+    );
+    sampled.every = Duration::from_millis(10);
+    for at_ns in 0..20 {
+        sampled.looks.add(&dump(&[("waiting", 9, WANTS.0, WANTS.1, ENTER)]), at_ns);
+    }
+    // 31 samples for 1.8 s: one stands for 160 ms at most; and a look, of which there are 20 in 2 s, for 1.6 s.
+    let profile = profile(&sampled);
+    let expected = [
+        ("a.C.hot(int)", 600_000_000),
+        ("a.C.cold()", 160_000_000),
+        ("a.C.enter", 300_000_000),
+        ("[place not known]", 740_000_000),
+    ];
+    assert_eq!(own_of(&profile, "cpu"), named(&expected));
+    assert!(profile.notes.iter().any(|note| note.contains("far too rarely")), "{:?}", profile.notes);
+    assert!(profile.notes[0].contains("59 % of it placed in Java code by 31 samples"), "{:?}", profile.notes);
 }
 
 /// What looks see of threads: the lines of a dump behind each name.
