@@ -18,6 +18,7 @@ headwater_tests::trials! {
         a_session_has_locks_and_expects_something_of_them,
         locks_are_switched_off_and_on_beside_a_profile,
         what_was_recorded_is_told_when_the_target_ends,
+        a_target_that_is_killed_is_known_to_have_ended_whatever_it_leaves,
     }
 }
 
@@ -222,4 +223,26 @@ fn what_was_recorded_is_told_when_the_target_ends(jdk: &Jdk) {
     let report = read_report(&file);
     is_told(place(&report, "monitor", "Contended$Guard", "Contended.enterMonitor"), told[0]);
     is_told(place(&report, "java.util.concurrent", SYNC, "Contended.enterLock"), told[1]);
+}
+
+/// What a JVM was just writing when it was killed need not be a recording.
+fn a_target_that_is_killed_is_known_to_have_ended_whatever_it_leaves(jdk: &Jdk) {
+    for (command, begun, name) in
+        [("locks", "recording waits for locks", "locks"), ("sample", "sampling all threads", "samples")]
+    {
+        let target = launched(jdk);
+        let pid = target.pid().to_string();
+        let scratch = Scratch::new("locks");
+        let file = scratch.file("locks.json");
+        let alone = if command == "locks" { ["--owners", "off"] } else { ["--waits", "off"] };
+        let mut tool = Process::spawn(headwater().args([command, &pid, "-d", "1h", "-o"]).arg(&file).args(alone));
+        tool.await_error_line(begun);
+        let left = std::env::temp_dir().join(format!("headwater-{name}-{pid}")).join("samples.jfr");
+        std::fs::write(&left, "FLR").expect("it is there");
+        target.signal(Signal::KILL);
+        let tool = tool.finish();
+        assert_eq!(tool.status.code(), Some(5), "{command}: {:#?}", tool.stderr);
+        let report = read_report(&file).to_string();
+        assert!(report.contains("recording cannot be read"), "{report}");
+    }
 }

@@ -30,6 +30,7 @@ mod threads;
 mod top;
 mod watch;
 
+use crate::jvm::process::has_program;
 use crate::jvm::{self, Jvm};
 use crate::logging;
 use crate::printable::printable_lines;
@@ -130,9 +131,10 @@ async fn record_whole(
     if let Err(error) = output.check() {
         return Ok(fail(2, &error));
     }
+    let pid = jvm.pid;
     match record(jvm).await {
         Ok(whole) => write_whole(&whole, output),
-        Err((code, error)) => Ok(fail(code, &error)),
+        Err((code, error)) => Ok(fail_at(pid, code, &error)),
     }
 }
 
@@ -167,6 +169,14 @@ fn say_price(jvm: &Jvm, recorder: Recorder) {
 fn fail(code: u8, message: &str) -> ExitCode {
     complain(message);
     ExitCode::from(code)
+}
+
+/// Of a target that was found. Where it has ended since, that is the reason, in whatever way it showed.
+fn fail_at(pid: u32, code: u8, message: &str) -> ExitCode {
+    if matches!(code, 1 | 3) && !has_program(pid) {
+        return fail(5, &format!("the target ended: {message}"));
+    }
+    fail(code, message)
 }
 
 /// Files that a tool has left which is gone, and which have just been removed.

@@ -14,6 +14,7 @@ use crate::attach::{AttachError, TargetHost};
 use crate::flight_recorder::{self, RecorderError, Recording};
 use crate::import::recording::{self, locks};
 use crate::jvm::Jvm;
+use crate::jvm::process::has_program;
 use crate::profile::Contention;
 use crate::report::units::{bytes, plural, time};
 use crate::thread_dump::{self, Owners};
@@ -90,7 +91,7 @@ fn record(jvm: &Jvm, wanted: Wanted, begun: fn(Wanted), is_enough: &AtomicBool) 
     }
     let target_ended = !is_over();
     let duration = begin.elapsed();
-    let Watched { recorded, contention } = watching.finish(|_| true)?;
+    let Watched { recorded, contention, is_unwritten } = watching.finish(|_| true)?;
     let mut builder = recording::build(&recorded, &[EventKind::MonitorEnter, EventKind::Park], usize::MAX)
         .map_err(RecorderError::Unreadable)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -99,7 +100,7 @@ fn record(jvm: &Jvm, wanted: Wanted, begun: fn(Wanted), is_enough: &AtomicBool) 
     let mut profile = builder.finish(&jvm.main, "waits for locks");
     profile.target.pid = jvm.pid;
     profile.target.jdk = jvm.java_version.clone().unwrap_or_default();
-    Ok(Whole { profile, target_ended })
+    Ok(Whole { profile, target_ended: target_ended || is_unwritten })
 }
 
 /// It is over when this is dropped.
@@ -115,6 +116,7 @@ impl Drop for Over {
 /// A recording of waits that goes on, until it is finished or dropped.
 #[derive(Debug)]
 pub(crate) struct Watching {
+    pid: u32,
     recording: Recording,
     wanted: Wanted,
     /// When it had begun, in ns since 1970.
@@ -129,6 +131,8 @@ pub(crate) struct Watched {
     pub(crate) recorded: Recorded,
     /// What they come to.
     pub(crate) contention: Contention,
+    /// The target ended before it wrote what it had recorded.
+    pub(crate) is_unwritten: bool,
 }
 
 impl Watching {
@@ -146,7 +150,7 @@ impl Watching {
             thread::Builder::new().spawn(move || looking.until(&seen)).ok()
         });
         let looking = looking.flatten();
-        Ok(Watching { recording, wanted, began_ns, is_over, looking })
+        Ok(Watching { pid: jvm.pid, recording, wanted, began_ns, is_over, looking })
     }
 
     /// Ends it; what is wanted of it.
@@ -157,10 +161,8 @@ impl Watching {
         let mut unrecorded = None;
         let mut recorded = match self.recording.finish_waits() {
             Ok(recorded) => recorded,
-            // Killed, the target has not written what it had; looks have seen something all the same.
-            Err(error @ RecorderError::Attach(AttachError::Gone { .. }))
-                if looks.as_ref().is_some_and(Looks::has_any) =>
-            {
+            // Killed, the target has not written what it had, or not all of it: in whatever way that shows. Looks may have seen something.
+            Err(error) if !has_program(self.pid) => {
                 unrecorded = Some(error);
                 Recorded::default()
             }
@@ -179,12 +181,13 @@ impl Watching {
             looks.join(&recorded, &places, &mut contention);
         }
         limits(&recorded, self.began_ns, others, looks.as_ref(), &mut contention);
+        let is_unwritten = unrecorded.is_some();
         contention.limits.extend(unrecorded.map(|error| {
             format!("waits that had ended are missing: the target ended before it wrote them down ({error})")
         }));
         let mut is_lock = places.iter().map(Option::is_some);
         recorded.events.retain(|_| is_lock.next().unwrap_or(false));
-        Ok(Watched { recorded, contention })
+        Ok(Watched { recorded, contention, is_unwritten })
     }
 }
 

@@ -426,8 +426,3 @@ enum Next {
     Progress,
     SoFar,
 }
-
-/// Whether a process still runs its program: one that is ending has none any more.
-pub(crate) fn is_alive(pid: u32) -> bool {
-    std::fs::read_link(format!("/proc/{pid}/exe")).is_ok()
-}

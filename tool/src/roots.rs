@@ -18,6 +18,7 @@ use crate::profiling::settle::UNSETTLED;
 use crate::profiling::{self, Observer, ProfileError, Settings, Stage};
 use crate::report::units::plural;
 use crate::sampling::{self, Classes, SampleError, Waits, Wanted};
+use crate::session::SessionError;
 use crate::whole_jvm::Recorder;
 
 pub mod choice;
@@ -132,6 +133,9 @@ pub(crate) async fn find(
         live: None,
     };
     let sampled = sampling::take(jvm.clone(), wanted, |_| {}, &mut interrupt).await?;
+    if sampled.target_ended {
+        return Err(ProfileError::from(SessionError::TargetEnded).into());
+    }
     let seconds = sampled.profile.duration.as_secs_f64();
     let seen = Seen::of(&sampled.profile, by);
     let names = Names::of(&jvm.main);

@@ -261,8 +261,8 @@ impl Sampling {
                 self.gathered.add(recorded, known_ns);
                 (others, std::mem::take(&mut self.gathered))
             }
-            // Killed, it has not written what it had; looks have seen something all the same.
-            Some((others, Err(error))) if target_ended && !looks.glimpses.is_empty() => {
+            // Killed, it has not written what it had, or not all of it: in whatever way that shows. How much threads took is known all the same.
+            Some((others, Err(error))) if target_ended => {
                 self.unrecorded = Some(error.to_string());
                 (others, std::mem::take(&mut self.gathered))
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use headwater_protocol::message::events::{Kind, Kinds};
 
-use super::{complain, fail};
+use super::{complain, fail, fail_at};
 use crate::events::{self, Ending};
 use crate::jvm;
 use crate::outlet::Lines;
@@ -83,6 +83,6 @@ pub(super) async fn run(arguments: &EventsArgs, interrupt: impl Future<Output = 
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::TargetEnded) => fail(5, "the target ended before the time was over"),
         Ok(Ending::Failed) => ExitCode::FAILURE,
-        Err(error) => fail(error.exit_code(), &error.to_string()),
+        Err(error) => fail_at(jvm.pid, error.exit_code(), &error.to_string()),
     }
 }

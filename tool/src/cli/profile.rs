@@ -3,10 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use super::{complain, fail};
+use super::{complain, fail, fail_at};
 use crate::jvm;
 use crate::profile::Profile;
-use crate::profiling::{self, Ending, Outcome, ProfileError, Stage};
+use crate::profiling::{self, Ending, Outcome, Stage};
 use crate::report::text;
 use crate::request::output::{Origin, Output};
 use crate::request::profile::OneProfile;
@@ -30,7 +30,10 @@ pub(super) async fn attached(
     let observer = |stage| observe(stage, &progress, &arguments.output);
     let result = profiling::attach(&jvm, &settings, interrupt, &observer).await;
     progress.clear();
-    conclude(result, &arguments.output)
+    match result {
+        Ok(outcome) => conclude(outcome, &arguments.output),
+        Err(error) => fail_at(jvm.pid, error.exit_code(), &error.to_string()),
+    }
 }
 
 pub(super) async fn started(
@@ -50,9 +53,9 @@ pub(super) async fn started(
             if !status.success() {
                 outcome.profile.warnings.push(format!("the program ended with {status}"));
             }
-            conclude(Ok(outcome), &arguments.output)
+            conclude(outcome, &arguments.output)
         }
-        Err(error) => conclude(Err(error), &arguments.output),
+        Err(error) => fail(error.exit_code(), &error.to_string()),
     }
 }
 
@@ -69,11 +72,7 @@ fn observe(stage: Stage, progress: &Progress, output: &Output) {
 }
 
 /// Writes the report, and says how it ended.
-pub(super) fn conclude(result: Result<Outcome, ProfileError>, output: &Output) -> ExitCode {
-    let outcome = match result {
-        Ok(outcome) => outcome,
-        Err(error) => return fail(error.exit_code(), &error.to_string()),
-    };
+pub(super) fn conclude(outcome: Outcome, output: &Output) -> ExitCode {
     if let Err(nothing) = output.check_selection(&outcome.profile) {
         // What was recorded must not be lost to a wrong name.
         complain(&nothing.to_string());

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::fail;
+use super::{fail, fail_at};
 use crate::jvm;
 use crate::profiling::{self, Ending};
 use crate::request::progress::{Progress, Shown};
@@ -44,7 +44,7 @@ pub(super) async fn run(arguments: &RegionArgs, interrupt: impl Future<Output = 
     progress.clear();
     let outcome = match result {
         Ok(outcome) => outcome,
-        Err(error) => return fail(error.exit_code(), &error.to_string()),
+        Err(error) => return fail_at(jvm.pid, error.exit_code(), &error.to_string()),
     };
     match timing.write(&outcome.profile) {
         Ok(()) => {}

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{fail, say_price};
+use super::{fail, fail_at, say_price};
 use crate::jvm;
 use crate::profiling::Stage;
 use crate::request::destination::{Destination, Shape};
@@ -74,7 +74,7 @@ pub(super) async fn run(arguments: &RootsArgs, interrupt: impl Future<Output = (
     progress.clear();
     let found = match found {
         Ok(found) => found,
-        Err(error) => return fail(error.exit_code(), &error.to_string()),
+        Err(error) => return fail_at(jvm.pid, error.exit_code(), &error.to_string()),
     };
     let written = destination.write(&mut |shape, out| match shape {
         Shape::Json => show::write_json(&found, out),

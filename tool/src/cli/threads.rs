@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{complain, fail};
+use super::{complain, fail, fail_at};
 use crate::jvm;
 use crate::report::units::plural;
 use crate::request::threads::Showing;
@@ -18,7 +18,7 @@ Examples:
   headwater threads shop.jar -o threads.json || [ $? -ne 6 ] || page-somebody
 
 Exit codes: 0 done and no deadlock, 6 done and there is a deadlock, 1 failed, 2 usage,
-3 no such target or no permission, 130 Ctrl-C before the threads were known.";
+3 no such target or no permission, 5 the target ended first, 130 Ctrl-C before the threads were known.";
 
 /// There is a deadlock.
 const DEADLOCK: u8 = 6;
@@ -41,9 +41,10 @@ pub(super) async fn run(arguments: &ThreadsArgs, interrupt: impl Future<Output =
     if let Err(error) = showing.check() {
         return fail(2, &error);
     }
+    let pid = jvm.pid;
     let taken = match thread_dump::take_unless(jvm, showing.wanted(), interrupt).await {
         Ok(taken) => taken,
-        Err(error) => return fail(error.exit_code(), &error.to_string()),
+        Err(error) => return fail_at(pid, error.exit_code(), &error.to_string()),
     };
     match showing.write(&taken) {
         Ok(()) => {}

@@ -10,7 +10,7 @@ use clap::Args;
 use headwater_jfr::Lines;
 
 use super::profile::{conclude, verdict};
-use super::{fail, say_price, write_whole};
+use super::{fail, fail_at, say_price, write_whole};
 use crate::jvm::{self, Jvm};
 use crate::pattern::MethodPattern;
 use crate::profile::Quantity;
@@ -149,13 +149,13 @@ pub(super) async fn run(arguments: &TopArgs, interrupt: impl Future<Output = ()>
     let mut interrupt = pin!(interrupt);
     let outcome = match exact(arguments, &jvm, arguments.settings(&arguments.roots), interrupt.as_mut()).await {
         Ok(outcome) => outcome,
-        Err((code, error)) => return fail(code, &error),
+        Err((code, error)) => return fail_at(jvm.pid, code, &error),
     };
     if arguments.report && arguments.output.is_asked_for() {
         // What goes wrong with it goes wrong with the file as well, and is said there.
         let _ = arguments.output.write_as_text(&outcome.profile);
     }
-    if arguments.is_written() { conclude(Ok(outcome), &arguments.output) } else { verdict(&outcome, &arguments.output) }
+    if arguments.is_written() { conclude(outcome, &arguments.output) } else { verdict(&outcome, &arguments.output) }
 }
 
 /// Watches an exact profile until the user has enough; or an exit code, and why there is none.
@@ -203,7 +203,7 @@ async fn sampled(arguments: &TopArgs, jvm: &Jvm, interrupt: impl Future<Output =
         let pace = Pace { period: arguments.period, options };
         let (whole, next) = match samples::watch(jvm.clone(), wanted, view, pace, interrupt.as_mut()).await {
             Ok((Ok(whole), next)) => (whole, next),
-            Ok((Err(error), _)) => return fail(error.exit_code(), &error.to_string()),
+            Ok((Err(error), _)) => return fail_at(jvm.pid, error.exit_code(), &error.to_string()),
             Err(error) => return fail(1, &format!("the terminal cannot be drawn on: {error}")),
         };
         let pattern = match next {

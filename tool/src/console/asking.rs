@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::command::FilterChange;
 use super::{Console, Event, Failure, State, is_broken_pipe, not_attached, show};
+use crate::jvm::process::has_program;
 use crate::locks::{self, LocksError};
 use crate::pattern::{ClassPattern, display_name, java_name};
 use crate::profile::{MethodName, tell_apart};
@@ -14,6 +15,7 @@ use crate::request::locks::Waiting;
 use crate::request::output::{Origin, Output};
 use crate::request::sample::Sampling;
 use crate::sampling::{self, SampleError};
+use crate::session::SessionError;
 use crate::thread_dump::{self, DumpError, Wanted};
 use crate::threads::Taken;
 use crate::whole_jvm::{Recorder, price_of_recorder};
@@ -69,7 +71,8 @@ impl Console {
         let jvm = self.jvm.clone().ok_or_else(not_attached)?;
         match self.found_out(thread_dump::take_unless(jvm, wanted, interrupt)).await? {
             Err(DumpError::Interrupted) => Err(Failure::interrupted()),
-            taken => taken.map_err(|error| Failure::new(error.exit_code(), error.to_string())),
+            Err(error) => Err(self.failed(error.exit_code(), error.to_string()).await),
+            Ok(taken) => Ok(taken),
         }
     }
 
@@ -85,6 +88,14 @@ impl Console {
         }
     }
 
+    /// What was to be found out about the target could not be: if it has ended, that is why.
+    async fn failed(&mut self, code: u8, message: String) -> Failure {
+        match &self.jvm {
+            Some(jvm) if !has_program(jvm.pid) => self.lost(SessionError::TargetEnded).await,
+            _ => Failure::new(code, message),
+        }
+    }
+
     /// Contended locks of the target, which is served meanwhile. Interrupted, it shows what was recorded.
     pub(super) async fn contended(
         &mut self,
@@ -96,7 +107,8 @@ impl Console {
         price_of_recorder(&jvm).into_iter().for_each(|price| self.progress.say(&price));
         let taken = match self.found_out(locks::take(jvm, waiting.wanted(), |_| {}, interrupt)).await? {
             Err(LocksError::Interrupted) => return Err(Failure::interrupted()),
-            taken => taken.map_err(|error| Failure::new(error.exit_code(), error.to_string()))?,
+            Err(error) => return Err(self.failed(error.exit_code(), error.to_string()).await),
+            Ok(taken) => taken,
         };
         let profile = self.locks.insert(taken.profile);
         output.check_selection(profile).map_err(|nothing| Failure::new(1, nothing.to_string()))?;
@@ -115,7 +127,8 @@ impl Console {
         price.into_iter().for_each(|price| self.progress.say(&format!("{price}; --recorder off leaves it alone")));
         let taken = match self.found_out(sampling::take(jvm, wanted, |_| {}, interrupt)).await? {
             Err(SampleError::Interrupted) => return Err(Failure::interrupted()),
-            taken => taken.map_err(|error| Failure::new(error.exit_code(), error.to_string()))?,
+            Err(error) => return Err(self.failed(error.exit_code(), error.to_string()).await),
+            Ok(taken) => taken,
         };
         let (profile, output) = (self.sampled.insert(taken.profile), sampling.output());
         output.check_selection(profile).map_err(|nothing| Failure::new(1, nothing.to_string()))?;

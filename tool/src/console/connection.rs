@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Console, Event, Failure, State, not_attached};
+use crate::jvm::process::has_program;
 use crate::jvm::{self, Jvm};
 use crate::profile::Target;
 use crate::profiling::live::Attached;
@@ -106,7 +107,7 @@ impl Console {
             State::Detached => {
                 let Some(jvm) = self.jvm.clone() else { return Ok(until.await) };
                 let gone = async {
-                    while profiling::is_alive(jvm.pid) {
+                    while has_program(jvm.pid) {
                         tokio::time::sleep(ALIVE_POLL).await;
                     }
                 };
@@ -134,7 +135,7 @@ impl Console {
                     _ => Failure::new(1, warning),
                 }
             }
-            _ if matches!(error, SessionError::TargetEnded) || !profiling::is_alive(pid) => {
+            _ if matches!(error, SessionError::TargetEnded) || !has_program(pid) => {
                 Failure::new(5, format!("the target {pid} ended"))
             }
             _ if matches!(error, SessionError::GivenUp) => Failure::new(1, error.to_string()),

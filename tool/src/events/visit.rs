@@ -9,6 +9,7 @@ use headwater_protocol::wire::WireError;
 use tokio::time::timeout;
 
 use crate::jvm::Jvm;
+use crate::jvm::process::has_program;
 use crate::profiling::{self, Connected, ProfileError};
 use crate::session::{COMMAND_DEADLINE, SessionError};
 
@@ -114,7 +115,7 @@ impl Visit {
 
     /// What it means that nothing more can be sent or received.
     fn ended(&self, error: WireError) -> SessionError {
-        of_events(SessionError::of(error, &self.connected.segment), profiling::is_alive(self.pid))
+        of_events(SessionError::of(error, &self.connected.segment), has_program(self.pid))
     }
 
     fn hear(&mut self, message: ToTool) -> Result<(), SessionError> {

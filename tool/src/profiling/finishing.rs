@@ -12,9 +12,10 @@ use super::before::{Before, Worth};
 use super::contention::{LockWaits, ended};
 use super::history::History;
 use super::settings::BareTiming;
-use super::{Compiling, Ending, Observer, Stage, is_alive};
+use super::{Compiling, Ending, Observer, Stage};
 use crate::decode::Decoder;
 use crate::drain::Drain;
+use crate::jvm::process::has_program;
 use crate::locks::LocksError;
 use crate::profile::Contention;
 use crate::report::units::count;
@@ -144,14 +145,12 @@ pub(crate) async fn finish(
         (Err(error @ SessionError::GivenUp), _) | (_, Some(Err(error @ SessionError::GivenUp))) => {
             (Ending::Broken, Some(format!("the profile ended early: {error}")))
         }
+        // Killed, it had no time to say so.
+        (Err(_), _) | (_, Some(Err(_))) if !has_program(pid) => (with_target, None),
         (Err(SessionError::Disconnected), _) | (_, Some(Err(SessionError::Disconnected))) => {
-            if is_alive(pid) {
-                let reason =
-                    "the session was ended by somebody else (headwater detach); the target has its original code back";
-                (Ending::Broken, Some(reason.to_owned()))
-            } else {
-                (with_target, None)
-            }
+            let reason =
+                "the session was ended by somebody else (headwater detach); the target has its original code back";
+            (Ending::Broken, Some(reason.to_owned()))
         }
         (_, Some(Err(error))) => (Ending::Broken, Some(format!("detaching failed: {error}"))),
         (_, None) => (Ending::Broken, None),

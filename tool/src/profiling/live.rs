@@ -19,6 +19,7 @@ use crate::callgraph::{CallGraph, Options, Without};
 use crate::clock_source::ClockSourceError;
 use crate::cpu_share::CpuSampler;
 use crate::drain::{Drain, Progress};
+use crate::jvm::process::has_program;
 use crate::link::Link;
 use crate::locks::LocksError;
 use crate::profile::{ClockMode, Contention, Profile, Target};
@@ -147,7 +148,7 @@ impl Attached {
                 let _ = self.session.detach().await;
                 drain.finish();
                 Err(match error {
-                    ProfileError::Session(SessionError::Disconnected) if !profiling::is_alive(self.target.pid) => {
+                    ProfileError::Session(_) | ProfileError::Link(_) if !has_program(self.target.pid) => {
                         SessionError::TargetEnded.into()
                     }
                     other => other,

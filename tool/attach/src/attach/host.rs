@@ -156,7 +156,11 @@ impl TargetHost {
     /// The state of the process, or [`AttachError::Gone`].
     pub fn status(&self) -> Result<Status, AttachError> {
         match (Status::of(self.pid), process::start_time(self.pid)) {
-            (Ok(status), Ok(start_time)) if !status.is_dead() && start_time == self.start_time => Ok(status),
+            (Ok(status), Ok(start_time))
+                if !status.is_dead() && start_time == self.start_time && process::has_program(self.pid) =>
+            {
+                Ok(status)
+            }
             _ => Err(AttachError::Gone { pid: self.pid }),
         }
     }

@@ -105,6 +105,12 @@ pub(crate) fn start_time(pid: u32) -> io::Result<u64> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/PID/stat has no start time"))
 }
 
+/// Whether a process still runs its program: one that is ending has none any more, and that before it lets go of its files and sockets.
+pub fn has_program(pid: u32) -> bool {
+    let program = fs::read_link(format!("/proc/{pid}/exe")).map_err(gone_is_not_found);
+    !program.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
 /// How long a process has been there; `None` if that cannot be told.
 pub fn age(pid: u32) -> Option<Duration> {
     let started = Duration::from_secs_f64(start_time(pid).ok()? as f64 / ticks_per_second() as f64);
