@@ -44,7 +44,24 @@ struct Look {
     /// Between these times, in ns since 1970.
     from_ns: i64,
     to_ns: i64,
+    asked: Asked,
     waits: Vec<Wait>,
+}
+
+/// Whose owners a look asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// Those of monitors, which cost nothing.
+    Monitors,
+    /// Those of `java.util.concurrent` locks too.
+    All,
+}
+
+impl Asked {
+    /// Whether it asks for the owner of such a lock.
+    fn has(self, kind: LockKind) -> bool {
+        self == Asked::All || kind == LockKind::Monitor
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -101,7 +118,8 @@ impl Looking {
                     self.thorough.looked(took);
                 }
                 self.plain.looked(longest_pause(&text, took));
-                self.looks.add(&read::read(&text), from_ns, to_ns);
+                let asked = if is_thorough { Asked::All } else { Asked::Monitors };
+                self.looks.add(&read::read(&text), asked, [from_ns, to_ns]);
             }
             Err(error) => self.looks.failed = Some(error.to_string()),
         }
@@ -131,12 +149,7 @@ fn wanted(dump: &Dump, thread: &Thread) -> Option<(LockKind, String, String)> {
 }
 
 impl Looks {
-    /// Whether there was one.
-    pub(super) fn has_any(&self) -> bool {
-        !self.looks.is_empty()
-    }
-
-    fn add(&mut self, dump: &Dump, from_ns: i64, to_ns: i64) {
+    fn add(&mut self, dump: &Dump, asked: Asked, [from_ns, to_ns]: [i64; 2]) {
         let graph = WaitGraph::of(dump, &Default::default());
         let is_of_virtual =
             |thread: &Thread| thread.mount.is_some() || thread.name.starts_with("ForkJoinPool-1-worker-");
@@ -152,7 +165,7 @@ impl Looks {
             let (name, stack) = (thread.name.clone(), frames(thread));
             waits.push(Wait { thread: number, name, kind, class, lock, stack, holder });
         }
-        self.looks.push(Look { from_ns, to_ns, waits });
+        self.looks.push(Look { from_ns, to_ns, asked, waits });
     }
 
     fn holder(&mut self, holder: (String, Vec<String>)) -> usize {
@@ -180,7 +193,9 @@ impl Looks {
             for wait in &look.waits {
                 let found = waits.during(look, wait);
                 // Several of one thread at once are in different places only if the clocks differ: then it is not known which.
-                if let [place] = found[..] {
+                if let [place] = found[..]
+                    && look.asked.has(wait.kind)
+                {
                     contention.locks[place.lock].waits[place.wait].seen += 1;
                     if let Some(holder) = wait.holder {
                         *seen.entry((place.lock, place.wait, holder)).or_default() += 1;
@@ -303,7 +318,7 @@ mod tests {
 
     fn joined(looks: &[[i64; 2]], waits: &[[i64; 2]]) -> Contention {
         let mut all = Looks::default();
-        looks.iter().for_each(|[from, to]| all.add(&read::read(DUMP), *from, *to));
+        looks.iter().for_each(|look| all.add(&read::read(DUMP), Asked::Monitors, *look));
         let wait = |[from, to]: &[i64; 2]| Happened {
             kind: "jdk.JavaMonitorEnter",
             at_ns: *from,
@@ -328,6 +343,49 @@ mod tests {
         assert_eq!((wait.seen, contention.looks), (1, 2));
         // Seen once, it may have been too short to be told.
         assert_eq!(contention.unfinished, []);
+    }
+
+    /// A thread that waits for a lock; the JVM says who has it if it is asked.
+    const PARKED: &str = "\
+\"waiter\" #20 prio=5 os_prio=0 cpu=1.00ms elapsed=9.00s tid=0x0000000000000001 nid=7 waiting on condition  [0x0000000000000009]
+   java.lang.Thread.State: WAITING (parking)
+\tat java.util.concurrent.locks.LockSupport.park(java.base@17/LockSupport.java:211)
+\t- parking to wait for  <0x0000000000000100> (a java.util.concurrent.locks.ReentrantLock$NonfairSync)
+\tat java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire(java.base@17/AbstractQueuedSynchronizer.java:715)
+\tat a.b.C.enter(C.java:1)
+";
+    const OWNER: &str = "
+\"owner\" #21 prio=5 os_prio=0 cpu=1.00ms elapsed=9.00s tid=0x0000000000000002 nid=8 runnable  [0x0000000000000009]
+   java.lang.Thread.State: RUNNABLE
+\tat a.b.C.hold(C.java:2)
+
+   Locked ownable synchronizers:
+\t- <0x0000000000000100> (a java.util.concurrent.locks.ReentrantLock$NonfairSync)
+";
+
+    #[test]
+    fn looks_that_do_not_ask_who_has_a_lock_have_not_looked() {
+        let mut all = Looks::default();
+        all.add(&read::read(PARKED), Asked::Monitors, [11_000, 12_000]);
+        all.add(&read::read(&format!("{PARKED}{OWNER}")), Asked::All, [20_000, 21_000]);
+        all.add(&read::read(PARKED), Asked::Monitors, [30_000, 31_000]);
+        let wait = Happened {
+            kind: "jdk.ThreadPark",
+            at_ns: 10_000,
+            duration_ns: 40_000,
+            amount: ("none", 0),
+            stack: &[
+                ["java/util/concurrent/locks/LockSupport", "park", "(Ljava/lang/Object;)V"],
+                ["java/util/concurrent/locks/AbstractQueuedSynchronizer", "acquire", "(I)V"],
+                ["a/b/C", "enter", "()V"],
+            ],
+            lock: Some(("parkedClass", "java/util/concurrent/locks/ReentrantLock$NonfairSync", 256)),
+        };
+        let recorded = headwater_jfr::waits(&recording_of(7, &[wait])).expect("a recording");
+        let (mut contention, places) = locks::contention(&recorded);
+        all.join(&recorded, &places, &mut contention);
+        let wait = &contention.locks[0].waits[0];
+        assert_eq!((wait.seen, wait.holders.iter().map(|holder| holder.seen).collect::<Vec<_>>()), (1, vec![1]));
     }
 
     #[test]

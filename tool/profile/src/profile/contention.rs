@@ -90,7 +90,7 @@ pub struct WaitPlace {
     pub threads: BTreeSet<u32>,
     /// Of a monitor: who left it before those that waited entered it. The longest waited for comes first.
     pub left_by: Vec<Leaver>,
-    /// Waits during which somebody was seen to hold it.
+    /// Looks during these waits that asked who held it.
     pub seen: u64,
     /// Who held it meanwhile, as far as that was seen, the most often seen first.
     pub holders: Vec<Holder>,
