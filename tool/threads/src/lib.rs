@@ -108,6 +108,11 @@ impl State {
         }
     }
 
+    /// Whether it is one of waiting.
+    fn waits(self) -> bool {
+        matches!(self, State::Blocked | State::Waiting | State::TimedWaiting)
+    }
+
     fn of(name: &str) -> State {
         match name {
             "NEW" => State::New,
@@ -184,14 +189,12 @@ impl Thread {
         }
     }
 
-    /// A virtual thread that keeps its carrier although it does not run: below a native frame, say.
+    /// A virtual thread that keeps its carrier although it does not run: below a native frame, say, or until a class is initialised.
     pub fn is_pinned(&self) -> bool {
-        self.kind == Kind::Virtual
-            && self.stack.iter().take(4).any(|frame| {
-                frame.method == "java.lang.VirtualThread.parkOnCarrierThread"
-                    || (self.mount.is_some() && frame.method == "java.lang.Object.wait0")
-            })
-            || (self.kind == Kind::Virtual && self.mount.is_some() && self.state == State::Blocked)
+        let is_at = |method: &str| self.stack.iter().take(4).any(|frame| frame.method == method);
+        let waits = self.wait.is_some() || self.state.waits() || is_at("java.lang.Object.wait0");
+        let keeps = self.mount.is_some() && waits;
+        self.kind == Kind::Virtual && (keeps || is_at("java.lang.VirtualThread.parkOnCarrierThread"))
     }
 
     /// In `Object.wait`, at an object that is not known: of the monitors that it seems to hold one is not its own now.
@@ -201,9 +204,8 @@ impl Thread {
 
     /// A virtual thread that waits without a carrier.
     pub fn is_parked(&self) -> bool {
-        let waits = matches!(self.state, State::Waiting | State::TimedWaiting | State::Blocked);
         let yielded = self.stack.first().is_some_and(|frame| frame.method.starts_with("java.lang.VirtualThread.park"));
-        self.kind == Kind::Virtual && self.mount.is_none() && !self.is_pinned() && (waits || yielded)
+        self.kind == Kind::Virtual && self.mount.is_none() && !self.is_pinned() && (self.state.waits() || yielded)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::blockers::{Blocker, End, blockers};
 use crate::deadlocks::Deadlock;
 use crate::doing::{doing, doing_each};
 use crate::groups::{Group, family, groups};
-use crate::waits::{Certainty, owners};
+use crate::waits::{Certainty, holders};
 use crate::{Dump, Kind, LockIndex, Thread, ThreadIndex, WaitKind};
 use headwater_profile::report::text::Style;
 use headwater_profile::report::text::lines::{Emphasis, Lines};
@@ -127,7 +127,7 @@ impl<W: Write> Text<'_, W> {
     /// The threads that have stacks.
     fn stacks(&mut self, groups: &[Group]) -> io::Result<()> {
         let dump = &self.taken.dump;
-        let owners = owners(dump);
+        let holders = holders(dump, &self.taken.waits);
         for group in groups.iter().filter(|group| !dump[group.threads[0]].stack.is_empty()) {
             let first = &dump[group.threads[0]];
             writeln!(self.lines.out)?;
@@ -136,7 +136,7 @@ impl<W: Write> Text<'_, W> {
             let shown = self.depth.0.unwrap_or(usize::MAX);
             for (at, frame) in first.stack.iter().enumerate().take(shown) {
                 self.lines.line("    at ", &frame.to_string(), Emphasis::None)?;
-                for said in locks_at(dump, group, at, &owners) {
+                for said in locks_at(dump, group, at, &holders) {
                     self.lines.line("      - ", &said, Emphasis::None)?;
                 }
             }
@@ -277,7 +277,7 @@ fn has_one_lock(dump: &Dump, group: &Group) -> bool {
 }
 
 /// What the threads of a group hold and wait for in a frame.
-fn locks_at(dump: &Dump, group: &Group, frame: usize, owners: &FxHashMap<LockIndex, ThreadIndex>) -> Vec<String> {
+fn locks_at(dump: &Dump, group: &Group, frame: usize, holders: &FxHashMap<LockIndex, ThreadIndex>) -> Vec<String> {
     let first = &dump[group.threads[0]];
     let mut said = Vec::new();
     if let Some(wait) = first.wait.filter(|wait| wait.frame == frame) {
@@ -288,14 +288,15 @@ fn locks_at(dump: &Dump, group: &Group, frame: usize, owners: &FxHashMap<LockInd
             None if wait.kind == WaitKind::Initialisation => lock(dump, None),
             None => "an object".to_owned(),
         };
-        let owner =
-            wait.lock.filter(|_| is_one && wait.kind != WaitKind::Notification).and_then(|lock| owners.get(&lock));
-        let owner = owner.map_or(String::new(), |owner| format!(", which {} holds", named(dump, *owner)));
+        let holder =
+            wait.lock.filter(|_| is_one && wait.kind != WaitKind::Notification).and_then(|lock| holders.get(&lock));
+        let does = if wait.kind == WaitKind::Initialisation { "initialises" } else { "holds" };
+        let holder = holder.map_or(String::new(), |holder| format!(", which {} {does}", named(dump, *holder)));
         let verb = match wait.kind {
             WaitKind::Enter | WaitKind::Reenter => "wants",
             _ => "waits for",
         };
-        said.push(format!("{verb} {what}{owner}"));
+        said.push(format!("{verb} {what}{holder}"));
     }
     let held = first.owned.iter().filter(|owned| owned.frame == Some(frame));
     said.extend(held.map(|owned| format!("holds {}", of_group(dump, group, owned.lock))));

@@ -206,6 +206,42 @@ fn parked_and_pinned_virtual_threads_are_told_apart() {
     assert!(dump.threads.iter().any(|thread| thread.mount == pinned.java_id && thread.kind == Kind::Java));
 }
 
+/// A virtual thread that another one keeps from a class, as both dumps tell of it: of which carrier, in which state, and where that it waits.
+fn initialising((of_carrier, of_virtual): (&str, &str), state: &str) -> Dump {
+    let text = format!(
+        "\"ForkJoinPool-1-worker-4\" #29 [7] daemon prio=5 os_prio=0 cpu=0.26ms elapsed=4.02s tid=0x000000000000001f  [0x9]\n   \
+         Carrying virtual thread #32\n\tat jdk.internal.vm.Continuation.run(java.base@25/Continuation.java:251)\n{of_carrier}\n{of_virtual}\n\
+         \"initialiser\" #34 prio=5 os_prio=0 cpu=0.10ms elapsed=3.42s tid=0x000000000000002f nid=8 runnable  [0x9]\n   \
+         java.lang.Thread.State: RUNNABLE\n\tat A$Slow.<clinit>(A.java:1)\n\n"
+    );
+    let json = format!(
+        r#"{{"threadDump":{{"threadContainers":[{{"threads":[{{"tid":"32","name":"waits",{state}
+        "stack":["A.run(A.java:14)","java.base\/java.lang.VirtualThread.run(VirtualThread.java:460)"]}}]}}]}}}}"#
+    );
+    with_virtual((&text, &json))
+}
+
+#[test]
+fn who_waits_for_a_class_keeps_its_carrier() {
+    const WAITS: &str = "\t- waiting on the Class initialization monitor for A$Slow\n";
+    let mounted = |waits| format!("   Mounted virtual thread #32\n\tat A.run(A.java:14)\n{waits}");
+    let runnable = r#""virtual":true,"state":"RUNNABLE","carrier":"29","#;
+    for (dump, is_waiting) in [
+        (initialising(("", &mounted(WAITS)), runnable), true),
+        (initialising(("", &mounted("")), runnable), false),
+        // It has left its carrier since.
+        (initialising(("", &mounted("")), r#""virtual":true,"state":"WAITING","#), false),
+        // JDK 21 says it of the carrier, and no state.
+        (initialising((WAITS, ""), ""), true),
+    ] {
+        let waits = thread(&dump, "waits");
+        assert_eq!((waits.mount, waits.is_pinned(), waits.is_parked()), (Some(29), is_waiting, false), "{dump:#?}");
+        let graph = WaitGraph::of(&dump, &Supertypes::new());
+        let edges: Vec<_> = graph.edges().map(|edge| [&*dump[edge.from].name, &dump[edge.to].name]).collect();
+        assert_eq!(edges, if is_waiting { vec![["waits", "initialiser"]] } else { Vec::new() }, "{dump:#?}");
+    }
+}
+
 #[test]
 fn seventeen_wait_for_one_that_waits_for_a_socket() {
     for text in [JDK_11, JDK_17] {

@@ -117,8 +117,8 @@ pub fn add(dump: &mut Dump, json: &[u8]) -> Result<(), serde_json::Error> {
     for (told, at) in told().filter_map(|told| Some((told, known(told)?))) {
         identify(dump, at, told);
     }
-    let carried = |thread: &Thread| Some((thread.mount.filter(|_| thread.kind == Kind::Java)?, thread.java_id?));
-    let carriers: FxHashMap<u64, u64> = dump.threads.iter().filter_map(carried).collect();
+    let carried = |(at, thread): (usize, &Thread)| Some((thread.mount.filter(|_| thread.kind == Kind::Java)?, at));
+    let carriers: FxHashMap<u64, usize> = dump.threads.iter().enumerate().filter_map(carried).collect();
     let mut count = 0;
     for told in told().filter(|told| told.is_virtual()) {
         count += 1;
@@ -126,12 +126,20 @@ pub fn add(dump: &mut Dump, json: &[u8]) -> Result<(), serde_json::Error> {
             // It is on a carrier, and its stack was in the other dump.
             Some(at) => {
                 dump.threads[at].name.clone_from(&told.name);
-                dump.threads[at].state = told.state.as_deref().map_or(State::Unknown, State::of);
+                // Without a carrier it has left it since, and its state goes with another stack.
+                let state = told.state.as_deref().filter(|_| told.carrier.is_some());
+                dump.threads[at].state = state.map_or(State::Unknown, State::of);
             }
             None => {
                 let mut thread = thread(dump, told);
-                // JDK 21 says so of carriers only.
-                thread.mount = thread.mount.or_else(|| carriers.get(&thread.java_id?).copied());
+                // JDK 21 says so of carriers only, and of these for which class the threads on them wait.
+                if let Some(carrier) =
+                    thread.java_id.and_then(|id| carriers.get(&id)).filter(|_| thread.mount.is_none())
+                {
+                    let carrier = &mut dump.threads[*carrier];
+                    thread.mount = carrier.java_id;
+                    thread.wait = carrier.wait.take().map(|wait| Wait { frame: 0, ..wait });
+                }
                 dump.threads.push(thread);
             }
         }

@@ -88,8 +88,19 @@ impl WaitGraph {
     }
 }
 
-/// Who holds each lock. Who waits at one that is not known may not have it any more, so others come first.
-pub fn owners(dump: &Dump) -> FxHashMap<LockIndex, ThreadIndex> {
+/// Who holds each lock, as far as that is known: classes are held by who initialises them.
+pub fn holders(dump: &Dump, waits: &WaitGraph) -> FxHashMap<LockIndex, ThreadIndex> {
+    let mut holders = owners(dump);
+    for edge in waits.edges() {
+        if let Some(lock) = edge.lock {
+            holders.entry(lock).or_insert(edge.to);
+        }
+    }
+    holders
+}
+
+/// Who is told to hold each lock. Who waits at one that is not known may not have it any more, so others come first.
+fn owners(dump: &Dump) -> FxHashMap<LockIndex, ThreadIndex> {
     let mut owners = FxHashMap::default();
     for waits_at_something in [false, true] {
         let threads = dump.threads.iter().enumerate();

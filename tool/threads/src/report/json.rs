@@ -8,7 +8,7 @@ use crate::Taken;
 use crate::blockers::{End, blockers};
 use crate::doing::doing;
 use crate::groups::groups;
-use crate::waits::{Certainty, owners};
+use crate::waits::{Certainty, holders};
 use crate::{Dump, Kind, LockIndex, Thread, ThreadIndex};
 
 #[derive(Serialize)]
@@ -149,7 +149,7 @@ pub fn write_json(taken: &Taken, out: &mut impl Write) -> io::Result<()> {
     for (number, group) in groups.iter().enumerate() {
         group.threads.iter().for_each(|thread| group_of[thread.0] = number);
     }
-    let owners = owners(dump);
+    let holders = holders(dump, &taken.waits);
     let index = |thread: &ThreadIndex| thread.0;
     let report = Report {
         schema: "headwater-threads/1",
@@ -179,7 +179,8 @@ pub fn write_json(taken: &Taken, out: &mut impl Write) -> io::Result<()> {
         locks: (0..dump.locks.len())
             .map(|id| {
                 let lock = &dump.locks[LockIndex(id)];
-                Lock { id, object: lock.to_string(), class: &lock.class, holder: owners.get(&LockIndex(id)).map(index) }
+                let holder = holders.get(&LockIndex(id)).map(index);
+                Lock { id, object: lock.to_string(), class: &lock.class, holder }
             })
             .collect(),
         unread: &dump.unread,

@@ -77,6 +77,13 @@ fn the_numbers_in_json_lead_to_each_other() {
     let report: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
     let (threads, locks) = (report["threads"].as_array().expect("threads"), report["locks"].as_array().expect("locks"));
     assert!(threads.iter().enumerate().all(|(at, thread)| thread["id"] == at));
+    let waits: Vec<_> = threads.iter().map(|thread| &thread["wait"]).filter(|wait| wait["holder"].is_u64()).collect();
+    assert!(waits.iter().any(|wait| wait["kind"] == "class-initialisation"));
+    let holder = |wait: &serde_json::Value| locks[wait["lock"].as_u64().expect("a lock") as usize]["holder"].clone();
+    assert!(
+        waits.iter().all(|wait| holder(wait) == wait["holder"]),
+        "who waits and what is waited for have one holder"
+    );
     let wait = &report["deadlocks"][0]["waits"][0];
     let lock = &locks[wait["lock"].as_u64().expect("a lock") as usize];
     assert_eq!((&lock["holder"], &lock["class"]), (&wait["holder"], &"java.lang.Object".into()));
