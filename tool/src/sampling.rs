@@ -28,6 +28,7 @@ mod looks;
 mod metrics;
 mod notes;
 mod paths;
+mod places;
 
 /// Stacks hold so many frames, where nobody has used the recorder before.
 const DEPTH: usize = 512;

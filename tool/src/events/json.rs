@@ -105,6 +105,8 @@ fn object<const N: usize>(event: &str, pid: u32, parts: [Value; N]) -> String {
 mod tests {
     use headwater_protocol::message::events::{Kind, Owner};
 
+    use headwater_protocol::message::events::Pool;
+
     use super::*;
 
     const CLOCK: Clock = Clock { jvm_ns: 0, world_ns: 5_000_000_000 };

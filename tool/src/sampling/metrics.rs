@@ -4,24 +4,9 @@ use headwater_profile::build::{Builder, MetricIndex};
 use rustc_hash::FxHashMap;
 
 use super::Sampled;
-use super::assemble::Placed;
+use super::places::{Placed, What};
 use crate::profile::{Extent, Metric, OTHER_WAITS, Unit};
 use crate::threads::activity::Activity;
-
-/// What lies at a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum What {
-    /// Time on a processor.
-    Cpu,
-    /// Time in line for one.
-    Ready,
-    /// Time in which a thread did this.
-    Wait(Activity),
-    /// Bytes.
-    Allocated,
-    /// How often it was seen.
-    Samples,
-}
 
 /// The metrics of a profile.
 pub(super) struct Metrics {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::Sampled;
-use super::assemble::Places;
-use super::metrics::{What, named};
+use super::metrics::named;
 use super::paths::Paths;
+use super::places::{Places, What};
 use crate::pattern::class_name;
 use crate::report::units::{bytes, count, plural, time};
 use crate::threads::activity::Activity;

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::assemble::shares;
+use super::places::shares;
 use super::*;
 use crate::decode::Scheduled;
 use crate::profile::NodeIndex;
