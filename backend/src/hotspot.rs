@@ -57,7 +57,6 @@ impl HotSpot {
         let invocations = Invocations::find(memory, described, (jvmti, jni));
         let type_profiles = TypeProfiles::find(memory, described, (jvmti, jni));
         let parameters = if keeps_names { None } else { Parameters::find(memory, described, (jvmti, jni)) };
-        causes::find(memory, described);
         let allocation = Allocation::find(memory, described);
         let standing = |holds| if holds { Standing::Holds } else { Standing::Failed };
         let standings = vec![
@@ -65,6 +64,9 @@ impl HotSpot {
             (Internal::TypeProfiles, standing(type_profiles.is_some())),
             (Internal::SafepointTime, standing(stopped::find(memory, described))),
             (Internal::ParameterNames, if keeps_names { Standing::NotNeeded } else { standing(parameters.is_some()) }),
+            (Internal::AllocatedBytes, if allocation.is_some() { Standing::Untested } else { Standing::Failed }),
+            (Internal::CollectionCauses, standing(causes::find(memory, described))),
+            (Internal::HeapPools, standing(heap::find(memory, described))),
         ];
         HotSpot { invocations, type_profiles, parameters, allocation, standings }
     }

@@ -240,7 +240,8 @@ fn internals(version: Option<u32>) -> Option<Check> {
     const NAME: &str = "JVM internals";
     let version = version.filter(|version| *version >= OLDEST_JDK)?;
     Some(if Internal::KNOWN_JDKS.contains(&version) {
-        ok(NAME, format!("JDK {version} is known: each that is used is tested when the agent is there"))
+        let names: Vec<&str> = Internal::ALL.into_iter().map(Internal::name).collect();
+        ok(NAME, format!("JDK {version} is known: tested when the agent is there: {}", names.join(", ")))
     } else {
         let known = Internal::KNOWN_JDKS.end();
         warning(

@@ -21,12 +21,13 @@ struct Causes {
     places: [u64; 2],
 }
 
-/// Finds it, once for all sessions.
-pub(super) fn find(memory: &Memory, described: &Description) {
-    CAUSES.get_or_init(|| {
+/// Finds it, once for all sessions. Whether it is there.
+pub(super) fn find(memory: &Memory, described: &Description) -> bool {
+    let find = || {
         let [now, last] = perf_data::find(memory, described, COUNTERS)?;
         Some(Causes { memory: memory.clone(), places: [now?, last?] })
-    });
+    };
+    CAUSES.get_or_init(find).is_some()
 }
 
 /// The cause of the collection that goes on, or has just ended; `None` where the JVM does not say.

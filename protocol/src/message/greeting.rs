@@ -32,12 +32,38 @@ pub enum Internal {
     SafepointTime,
     /// Names of parameters: JDKs before 19 lose them of classes that are hotswapped, and they are put back.
     ParameterNames,
+    /// How much each thread has allocated: `--count alloc`.
+    AllocatedBytes,
+    /// Why it collects: the track of collections, and `events`.
+    CollectionCauses,
+    /// How much of each pool of the heap is in use: `events`.
+    HeapPools,
 }
 
 impl Internal {
     /// Each.
-    pub const ALL: [Internal; 4] =
-        [Internal::InvocationCounters, Internal::TypeProfiles, Internal::SafepointTime, Internal::ParameterNames];
+    pub const ALL: [Internal; 7] = [
+        Internal::InvocationCounters,
+        Internal::TypeProfiles,
+        Internal::SafepointTime,
+        Internal::ParameterNames,
+        Internal::AllocatedBytes,
+        Internal::CollectionCauses,
+        Internal::HeapPools,
+    ];
+
+    /// What reports call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Internal::InvocationCounters => "invocation-counters",
+            Internal::TypeProfiles => "type-profiles",
+            Internal::SafepointTime => "safepoint-time",
+            Internal::ParameterNames => "parameter-names",
+            Internal::AllocatedBytes => "allocated-bytes",
+            Internal::CollectionCauses => "collection-causes",
+            Internal::HeapPools => "heap-pools",
+        }
+    }
 
     /// The JDKs that are known to be as each expects: the end-to-end tests run on both ends, and in between.
     pub const KNOWN_JDKS: RangeInclusive<u32> = 11..=25;
@@ -48,6 +74,8 @@ impl Internal {
 pub enum Standing {
     /// A test in this JVM has shown that it is as expected.
     Holds,
+    /// This JVM describes it; it is tested when it is first used.
+    Untested,
     /// This JVM can do without.
     NotNeeded,
     /// A test in this JVM failed, or it is switched off there.

@@ -216,14 +216,18 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: 
     let dropped = || facts.governor.iter().flat_map(Governor::all_dropped);
     let missed = missed.chain(dropped().map(|dropped| dropped.method)).collect();
     let (placed, uncalled) = placed_on_all(all, &names, &missed);
-    let because = if is_partial { "no call of a root was recorded from its beginning to its end, and " } else { "" };
-    let uncalled = (uncalled > 0.0).then(|| {
-        format!(
-            "{because}{:.0} % of the samples of the undisturbed code were in calls that the recording has not come to: those have times, and 0 calls. \
-             Record for longer",
-            100.0 * uncalled
-        )
-    });
+    let percent = 100.0 * uncalled;
+    let uncalled = match (uncalled > 0.0, is_partial) {
+        (false, _) => None,
+        (true, true) => Some(format!(
+            "no call of a root was recorded from its beginning to its end, and {percent:.0} % of the samples of the undisturbed code were in calls that the \
+             recording has not come to: those have times, and 0 calls. Record for longer"
+        )),
+        (true, false) => Some(format!(
+            "{percent:.0} % of the samples of the undisturbed code were in calls that the recording has not come to: those have times, and 0 calls. Record \
+             for longer"
+        )),
+    };
     (basis.samples, basis.unseen, basis.cut) = (placed.inside, placed.unseen, placed.cut);
     basis.absent = placed.absent;
     // Later samples have chosen nothing.

@@ -44,19 +44,14 @@ const UNKNOWN_JDK: &str = "this JDK is newer than those that Headwater knows: it
 
 /// What is read of a JVM beyond its documented interfaces, in words.
 fn described((internal, standing): (Internal, Standing)) -> JvmInternal {
-    let name = match internal {
-        Internal::InvocationCounters => "invocation-counters",
-        Internal::TypeProfiles => "type-profiles",
-        Internal::SafepointTime => "safepoint-time",
-        Internal::ParameterNames => "parameter-names",
-    };
     let standing = match standing {
         Standing::Holds => "holds",
+        Standing::Untested => "untested",
         Standing::NotNeeded => "not needed",
         Standing::Failed => "failed",
         Standing::UnknownJdk => "unknown JDK",
     };
-    JvmInternal { name: name.to_owned(), standing: standing.to_owned() }
+    JvmInternal { name: internal.name().to_owned(), standing: standing.to_owned() }
 }
 
 /// Attaches to a running JVM, for profiles with the clock, the controls and the buffer of these settings.

@@ -93,8 +93,9 @@ impl Below {
         let metric = Metric::counted(SHARE, "share", Unit::Share, Extent::OwnAndTotal, about);
         let kind = profile.imported.clone().unwrap_or_else(|| profile.target.main.clone());
         let part = if self.is_part { " below the roots, in methods that a profile has" } else { "" };
+        let named = format!("{kind}, shares of {}{part}", leading.title);
         Profile {
-            imported: Some(format!("{kind}, shares of {}{part}", leading.title)),
+            imported: Some(named),
             methods: profile.methods.clone(),
             counted: vec![if leading.is_uncertain { metric.uncertain() } else { metric }],
             merged: Tree { counted, ..Tree::of(nodes) },
