@@ -5,7 +5,7 @@
 //!
 //! Most of them wait there for a socket or a process: these samples say nothing of where threads run.
 
-use headwater_terms::native;
+use headwater_terms::waiting;
 use rustc_hash::FxHashMap;
 
 use crate::{Event, EventKind, Recorded, ThreadIndex};
@@ -28,7 +28,7 @@ pub(super) fn weigh(recorded: &mut Recorded) {
     let waits = |event: &Event| {
         let innermost = stacks[event.stack.0 as usize].frames.last().map(|frame| methods[frame.0 as usize].as_str());
         let name = innermost.and_then(|method| method.split('(').next());
-        name.is_none_or(native::waits)
+        name.is_none_or(waiting::waits)
     };
     let each = |event: Event| match is_native(&event) {
         true => std::iter::repeat_n(event, if waits(&event) { 0 } else { stands_for }),

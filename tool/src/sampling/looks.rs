@@ -81,7 +81,7 @@ impl Looks {
                 continue;
             }
             let stack = self.stack(at_work);
-            let activity = activity(dump, at_work);
+            let activity = activity(at_work);
             self.glimpses.push(Glimpse { at_ns, thread: number, activity, stack });
         }
     }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use crate::threads::doing::{doing, is_idle};
+use crate::threads::activity::is_idle;
+use crate::threads::doing::doing;
 use crate::threads::{Dump, Kind, Thread};
 use crate::traces::{Schema, Thread as Told, Trace};
 
@@ -72,7 +73,7 @@ impl Numbering {
                 daemon: thread.daemon,
                 state: thread.state.name().to_owned(),
                 doing: doing(dump, thread),
-                idle: is_idle(dump, thread),
+                idle: is_idle(thread),
                 cpu_ns: thread.cpu_ns,
                 allocated_bytes: thread.allocated_bytes,
                 stack,

@@ -1,10 +1,10 @@
 //! What a thread does, in one word: to add up how long it does it.
 
-use headwater_terms::native;
 use headwater_terms::pattern::JDK_PACKAGES;
+use headwater_terms::waiting::{What, native};
 
-use super::doing::is_idle;
-use super::{Dump, Frame, State, Thread, WaitKind};
+use super::doing::{place, sleeps};
+use super::{Frame, State, Thread, WaitKind};
 
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,27 +43,37 @@ impl Activity {
 }
 
 /// What a thread of the program's does; nothing of it may be on its stack but the JDK's, then it waits for work.
-pub fn activity(dump: &Dump, thread: &Thread) -> Activity {
-    use Activity::{Asleep, Blocked, Idle, Parked, Running, Waiting};
+pub fn activity(thread: &Thread) -> Activity {
+    use Activity::{Asleep, Blocked, Idle, Outside, Parked, Running, Waiting};
     let is_jdks = |frame: &Frame| JDK_PACKAGES.iter().any(|package| frame.method.starts_with(package));
     match of(thread) {
         busy @ (Running | Blocked) => busy,
-        Waiting | Parked | Asleep if thread.stack.iter().all(is_jdks) => Idle,
-        _ if is_idle(dump, thread) => Idle,
+        Waiting | Parked | Asleep | Outside if thread.stack.iter().all(is_jdks) => Idle,
+        _ if place(thread).is_some_and(|place| place.what == What::Work) => Idle,
         waits => waits,
+    }
+}
+
+/// Whether a thread waits until there is something for it to do, or is the JVM's own. Who takes of a queue may be waiting for an answer; it is not
+/// stuck for that.
+pub fn is_idle(thread: &Thread) -> bool {
+    match activity(thread) {
+        Activity::Idle => true,
+        Activity::Running | Activity::Blocked => false,
+        _ => place(thread).is_some_and(|place| place.what == What::Next),
     }
 }
 
 fn of(thread: &Thread) -> Activity {
     let Some(top) = thread.stack.first() else { return Activity::Idle };
-    if let Some(said) = native::doing(&top.method) {
-        return match said {
+    if let Some(place) = native(&top.method) {
+        return match place.said {
             said if said.contains("file or pipe") => Activity::File,
             said if ["socket", "connect", "datagram"].iter().any(|word| said.contains(word)) => Activity::Socket,
             _ => Activity::Outside,
         };
     }
-    if top.method.starts_with("java.lang.Thread.sleep") || thread.doing == "sleeping" {
+    if sleeps(thread) {
         return Activity::Asleep;
     }
     match (thread.wait.map(|wait| wait.kind), thread.state) {
@@ -87,13 +97,16 @@ mod tests {
 
     /// What a thread does that has such a state and stack, the innermost first; lines of a dump.
     fn seen(doing: &str, state: &str, stack: &[&str]) -> Activity {
+        activity(&thread(doing, state, stack))
+    }
+
+    fn thread(doing: &str, state: &str, stack: &[&str]) -> Thread {
         let lines = stack.iter().map(|line| format!("\t{line}\n")).collect::<String>();
         let text = format!(
             "\"a\" #20 prio=5 os_prio=0 cpu=1.00ms elapsed=9.00s tid=0x0000000000000001 nid=7 {doing}  [0x0000000000000009]\n   \
              java.lang.Thread.State: {state}\n{lines}\n"
         );
-        let dump = read::read(&text);
-        activity(&dump, &dump.threads[0])
+        read::read(&text).threads.remove(0)
     }
 
     #[test]
@@ -170,5 +183,36 @@ mod tests {
         assert_eq!(seen("waiting on condition", state, &[parked, task, own]), Activity::Idle);
         // Who runs does so wherever it is.
         assert_eq!(seen("runnable", "RUNNABLE", &[run]), Activity::Running);
+        let native = |method| seen("runnable", "RUNNABLE", &[&format!("at {method}(java.base@25/Native Method)"), run]);
+        assert_eq!(native("java.lang.VirtualThread.takeVirtualThreadListToUnblock"), Activity::Idle);
+        assert_eq!(native("sun.nio.fs.LinuxWatchService.poll"), Activity::Idle);
+        assert_eq!(native("java.lang.ProcessHandleImpl.waitForProcessExit0"), Activity::Idle);
+    }
+
+    #[test]
+    fn who_waits_for_what_comes_next_is_not_stuck() {
+        let parked = "at jdk.internal.misc.Unsafe.park(java.base@17/Native Method)";
+        let waits = "at java.lang.Object.wait(java.base@17/Native Method)";
+        let own = "at a.b.C.next(C.java:9)";
+        let timer = "at java.util.TimerThread.mainLoop(java.base@17/Timer.java:537)";
+        let at = |top, method: &str| {
+            thread("waiting on condition", "WAITING (parking)", &[top, &format!("at {method}(X.java:1)"), own])
+        };
+        for taking in
+            ["LinkedBlockingQueue.take", "SynchronousQueue.poll", "LinkedBlockingDeque.takeFirst", "DelayQueue.take"]
+        {
+            let taker = at(parked, &format!("java.util.concurrent.{taking}"));
+            // It may be an answer, and so a part of the work.
+            assert_eq!((is_idle(&taker), activity(&taker)), (true, Activity::Parked), "{taking}");
+        }
+        for idle in
+            [at(parked, "sun.nio.fs.AbstractWatchService.take"), thread("in Object.wait()", "WAITING", &[waits, timer])]
+        {
+            assert!(is_idle(&idle), "{idle:?}");
+        }
+        let in_task = thread("in Object.wait()", "WAITING (on object monitor)", &[waits, own, timer]);
+        for stuck in [in_task, at(parked, "java.util.concurrent.ArrayBlockingQueue.put"), at(parked, "a.b.C.get")] {
+            assert!(!is_idle(&stuck), "{stuck:?}");
+        }
     }
 }

@@ -1,29 +1,10 @@
 //! What a thread does, in a few words, behind its name and "which".
 
-use headwater_terms::native;
+use headwater_terms::waiting::{self, Place};
 
-use super::{Dump, Frame, Kind, State, Thread, WaitKind};
+use super::{Dump, Kind, State, Thread, WaitKind};
 
-/// Methods near the top of a stack that say why a thread waits.
-const WAITS: &[(&str, &str)] = &[
-    ("java.util.concurrent.ThreadPoolExecutor.getTask", "waits for work"),
-    ("java.util.concurrent.ForkJoinPool.awaitWork", "waits for work"),
-    ("org.apache.tomcat.util.threads.ThreadPoolExecutor.getTask", "waits for work"),
-    ("org.eclipse.jetty.util.thread.QueuedThreadPool.idleJobPoll", "waits for work"),
-    ("org.eclipse.jetty.util.thread.ReservedThreadExecutor$ReservedThread.reservedWait", "waits for work"),
-    ("java.util.concurrent.FutureTask.awaitDone", "waits for a result"),
-    ("java.util.concurrent.CompletableFuture.waitingGet", "waits for a result"),
-    ("java.util.concurrent.CompletableFuture.timedGet", "waits for a result"),
-    ("java.util.concurrent.CountDownLatch.await", "waits for a latch"),
-    ("java.util.concurrent.Semaphore.acquire", "waits for a semaphore"),
-    ("java.util.concurrent.CyclicBarrier.dowait", "waits for a barrier"),
-    ("java.util.concurrent.Phaser.awaitAdvance", "waits for a phaser"),
-    ("java.lang.Thread.join", "waits for a thread to end"),
-    ("java.lang.VirtualThread.joinNanos", "waits for a thread to end"),
-    ("java.lang.ref.ReferenceQueue.remove", "waits for references"),
-];
-
-/// How far below the top of a stack the reason of a wait is looked for.
+/// How far below the top of a stack it is looked whether a connection is waited for.
 const NEAR: usize = 12;
 
 /// What a thread does.
@@ -31,11 +12,25 @@ pub fn doing(dump: &Dump, thread: &Thread) -> String {
     doing_at(thread, thread.wait.and_then(|wait| wait.lock).map(|lock| dump.locks[lock].to_string()))
 }
 
-/// Whether a thread waits until there is something for it to do, or is the JVM's own.
-pub fn is_idle(dump: &Dump, thread: &Thread) -> bool {
-    const WAITS_FOR_WORK: [&str; 4] =
-        ["waits for work", "waits for references", "waits for a connection", "waits for sockets to be ready"];
-    thread.stack.is_empty() || WAITS_FOR_WORK.contains(&doing(dump, thread).as_str())
+/// Why a thread waits, if it does and that is known from where it is.
+pub(super) fn place(thread: &Thread) -> Option<Place> {
+    let methods = || thread.stack.iter().map(|frame| frame.method.as_str());
+    let top = thread.stack.first()?;
+    if let Some(native) = waiting::native(&top.method) {
+        let is_accepting =
+            top.method == "sun.nio.ch.Net.poll" && methods().take(NEAR).any(|it| it.ends_with(".accept"));
+        return if is_accepting { waiting::native("sun.nio.ch.Net.accept") } else { Some(native) };
+    }
+    let is_elsewhere = matches!(
+        thread.wait.map(|wait| wait.kind),
+        Some(WaitKind::Enter | WaitKind::Reenter | WaitKind::Initialisation)
+    );
+    if is_elsewhere || sleeps(thread) { None } else { waiting::near(methods()) }
+}
+
+pub(super) fn sleeps(thread: &Thread) -> bool {
+    thread.stack.first().is_some_and(|top| top.method.starts_with("java.lang.Thread.sleep"))
+        || thread.doing == "sleeping"
 }
 
 /// What each of several threads does, that wait for different locks of a class.
@@ -45,18 +40,11 @@ pub fn doing_each(dump: &Dump, thread: &Thread) -> String {
 }
 
 fn doing_at(thread: &Thread, lock: Option<String>) -> String {
-    let top = thread.stack.first();
-    let near = |table: &[(&str, &'static str)]| {
-        let frames = thread.stack.iter().take(NEAR);
-        let said = |frame: &Frame| table.iter().find(|(method, _)| frame.method == *method).map(|(_, said)| *said);
-        frames.filter_map(said).next()
-    };
-    let is_accepting = || thread.stack.iter().take(NEAR).any(|frame| frame.method.ends_with(".accept"));
-    if let Some((top, said)) = top.and_then(|top| Some((top, native::doing(&top.method)?))) {
-        let connection = top.method == "sun.nio.ch.Net.poll" && is_accepting();
-        return if connection { "waits for a connection".to_owned() } else { said.to_owned() };
+    let place = place(thread).map(|place| place.said);
+    if thread.stack.first().is_some_and(|top| waiting::native(&top.method).is_some()) {
+        return place.unwrap_or_default().to_owned();
     }
-    if top.is_some_and(|top| top.method.starts_with("java.lang.Thread.sleep")) || thread.doing == "sleeping" {
+    if sleeps(thread) {
         return "sleeps".to_owned();
     }
     match thread.wait.map(|wait| (wait.kind, lock)) {
@@ -65,14 +53,14 @@ fn doing_at(thread: &Thread, lock: Option<String>) -> String {
         }
         Some((WaitKind::Initialisation, Some(lock))) => format!("waits for {lock}"),
         Some((WaitKind::Initialisation, None)) => "waits for the initialisation of a class".to_owned(),
-        Some((kind, lock)) => match (near(WAITS), kind, lock) {
+        Some((kind, lock)) => match (place, kind, lock) {
             (Some(said), ..) => said.to_owned(),
             (None, WaitKind::Notification, Some(lock)) => format!("waits to be notified of {lock}"),
             (None, WaitKind::Notification, None) => "waits to be notified".to_owned(),
             (None, _, Some(lock)) => format!("waits for {lock}"),
             (None, _, None) => "is parked".to_owned(),
         },
-        None => idle(thread, near(WAITS)),
+        None => idle(thread, place),
     }
 }
 
