@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 
+use headwater_modified_utf8 as modified_utf8;
 use headwater_protocol::message::Upcall;
 use headwater_protocol::word::PauseReason;
 use headwater_protocol::{ClassId, LoaderId};
@@ -91,7 +92,7 @@ unsafe extern "system" fn class_file_load_hook(
         let (jni, name, bytes) = unsafe {
             (Jni::from_raw(env), CStr::from_ptr(name), std::slice::from_raw_parts(bytes, length.max(0) as usize))
         };
-        let name = name.to_string_lossy();
+        let name = modified_utf8::decode(name.to_bytes());
         let hand_out = |replacement: &[u8]| {
             // Without memory the class stays what it is.
             if let Ok(memory) = session.target.jvmti.allocate(replacement) {

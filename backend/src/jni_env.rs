@@ -1,9 +1,10 @@
 //! The few JNI functions that the agent needs, over `jni::sys`: raw, because the agent's threads are the JVM's own and
 //! must be able to go away at any moment.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, NulError};
 use std::ptr;
 
+use headwater_modified_utf8 as modified_utf8;
 use jni::sys::{JNIEnv, jclass, jint, jlong, jmethodID, jobject, jvalue};
 
 /// The JNI environment of the current thread. Not to be kept beyond the call that it came with.
@@ -51,14 +52,14 @@ impl Jni {
 
     /// A class that the system class loader finds: a local reference.
     pub fn find_class(self, name: &str) -> Result<jclass, Thrown> {
-        let name = CString::new(name).map_err(|_| Thrown("FindClass"))?;
+        let name = spelled(name).map_err(|_| Thrown("FindClass"))?;
         self.checked(jni!(self, FindClass, name.as_ptr()), "FindClass")
     }
 
     /// Has a loader find a class by its Java name, without initialising it.
     pub fn for_name(self, name: &str, loader: jobject) -> Result<(), Thrown> {
         const WHAT: &str = "Class.forName";
-        let text = CString::new(name).map_err(|_| Thrown(WHAT))?;
+        let text = spelled(name).map_err(|_| Thrown(WHAT))?;
         let class = self.find_class("java/lang/Class")?;
         let for_name =
             self.static_method(class, "forName", "(Ljava/lang/String;ZLjava/lang/ClassLoader;)Ljava/lang/Class;")?;
@@ -73,7 +74,7 @@ impl Jni {
 
     /// Defines a class with the bootstrap loader: a local reference.
     pub fn define_boot_class(self, name: &str, bytes: &[u8]) -> Result<jclass, Thrown> {
-        let name = CString::new(name).map_err(|_| Thrown("DefineClass"))?;
+        let name = spelled(name).map_err(|_| Thrown("DefineClass"))?;
         let class = jni!(self, DefineClass, name.as_ptr(), ptr::null_mut(), bytes.as_ptr().cast(), bytes.len() as jint);
         self.checked(class, "DefineClass")
     }
@@ -90,7 +91,7 @@ impl Jni {
 
     /// A static method; initialises the class.
     pub fn static_method(self, class: jclass, name: &str, descriptor: &str) -> Result<jmethodID, Thrown> {
-        let (Ok(name), Ok(descriptor)) = (CString::new(name), CString::new(descriptor)) else {
+        let (Ok(name), Ok(descriptor)) = (spelled(name), spelled(descriptor)) else {
             return Err(Thrown("GetStaticMethodID"));
         };
         let method = jni!(self, GetStaticMethodID, class, name.as_ptr(), descriptor.as_ptr());
@@ -99,7 +100,7 @@ impl Jni {
 
     /// Whether a class has an instance method; initialises the class.
     pub fn has_method(self, class: jclass, name: &str, descriptor: &CStr) -> bool {
-        let Ok(name) = CString::new(name) else { return false };
+        let Ok(name) = spelled(name) else { return false };
         let method = jni!(self, GetMethodID, class, name.as_ptr(), descriptor.as_ptr());
         !self.clear_exception() && !method.is_null()
     }
@@ -167,8 +168,7 @@ impl Jni {
     /// A new `java.lang.Thread` of the given name, not started: a local reference.
     pub fn new_thread(self, name: &str) -> Result<jobject, Thrown> {
         let class = self.find_class("java/lang/Thread")?;
-        let (Ok(text), name_of_constructor, descriptor) = (CString::new(name), c"<init>", c"(Ljava/lang/String;)V")
-        else {
+        let (Ok(text), name_of_constructor, descriptor) = (spelled(name), c"<init>", c"(Ljava/lang/String;)V") else {
             return Err(Thrown("new Thread"));
         };
         let constructor = jni!(self, GetMethodID, class, name_of_constructor.as_ptr(), descriptor.as_ptr());
@@ -233,7 +233,7 @@ impl Jni {
         let units = jni!(self, GetStringLength, string).max(0);
         let mut text = vec![0; units as usize];
         jni!(self, GetStringRegion, string, 0, units, text.as_mut_ptr());
-        String::from_utf16_lossy(&text)
+        modified_utf8::decode_units(&text)
     }
 
     /// A new array of these numbers: a local reference.
@@ -261,4 +261,9 @@ impl Jni {
             jni!(self, DeleteLocalRef, object);
         }
     }
+}
+
+/// As the JVM spells it.
+fn spelled(name: &str) -> Result<CString, NulError> {
+    CString::new(modified_utf8::encode(name))
 }

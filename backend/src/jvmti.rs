@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
+use headwater_modified_utf8 as modified_utf8;
 use jni::sys::{JavaVM, jclass, jint, jlong, jmethodID, jobject};
 
 use crate::jni_env::Jni;
@@ -186,9 +187,9 @@ impl Jvmti {
         debug_assert!(result.is_ok(), "Deallocate fails only for foreign pointers");
     }
 
-    /// Copies and frees a modified-UTF-8 string of the JVM's; lone surrogates and the like are replaced.
+    /// Copies and frees a string of the JVM's.
     fn take_string(self, string: *mut c_char) -> String {
-        String::from_utf8_lossy(&self.take_text(string)).into_owned()
+        modified_utf8::decode(&self.take_text(string)).into_owned()
     }
 
     /// The same, letter for letter.

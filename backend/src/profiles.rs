@@ -21,7 +21,7 @@ use jni::sys::{jclass, jmethodID, jobject};
 use crate::classes::{Classes, Spared};
 use crate::hotspot::type_profiles::TypeProfiles;
 use crate::jni_env::Jni;
-use crate::jvmti::{Error, Jvmti};
+use crate::jvmti::{Error, Jvmti, MethodName};
 use crate::mentions;
 
 /// Calls on a stack that are looked at. A stack that is deeper may move under that window.
@@ -120,10 +120,10 @@ impl GoneLambdas {
 
     fn add_methods(&mut self, jvmti: Jvmti, methods: Vec<jmethodID>) {
         for method in methods {
-            if let Ok((name, descriptor)) = jvmti.method_name(method)
-                && !name.starts_with('<')
+            if let Ok(MethodName { name, descriptor }) = jvmti.method_key(method)
+                && !name.starts_with(b"<")
             {
-                self.methods.insert(mention(name.as_bytes(), descriptor.as_bytes()));
+                self.methods.insert(mention(&name, &descriptor));
             }
         }
     }

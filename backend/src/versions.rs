@@ -8,6 +8,7 @@
 //!
 //! And a call on a stack may run a version that is not the current one; of some the JVM does not tell.
 
+use headwater_modified_utf8 as modified_utf8;
 use jni::sys::{jclass, jmethodID};
 
 use crate::class_file::{self, ClassFile, Pool};
@@ -83,7 +84,7 @@ impl Current {
 /// The name of what a method constant stands for.
 fn called_name<'b>(pool: &Pool<'b>, index: u16) -> Option<std::borrow::Cow<'b, str>> {
     let name_and_type = pool.get(short(pool.get(index)?.content, 2)?)?;
-    Some(String::from_utf8_lossy(pool.text(short(name_and_type.content, 0)?)?))
+    Some(modified_utf8::decode(pool.text(short(name_and_type.content, 0)?)?))
 }
 
 /// Whether the JVM calls methods of this name by itself, in the middle of an instruction: to load, link and initialise classes, to make

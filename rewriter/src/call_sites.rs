@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use headwater_modified_utf8 as modified_utf8;
+
 use crate::Error;
 use crate::class_file::ClassFile;
 use crate::code::Code;
-use crate::constant_pool::{
-    CLASS, DYNAMIC, FIELDREF, INTERFACE_METHODREF, METHOD_HANDLE, METHODREF, NAME_AND_TYPE, decode_modified_utf8,
-};
+use crate::constant_pool::{CLASS, DYNAMIC, FIELDREF, INTERFACE_METHODREF, METHOD_HANDLE, METHODREF, NAME_AND_TYPE};
 use crate::instructions::{
     AASTORE, ANEWARRAY, CHECKCAST, GETFIELD, GETSTATIC, INSTANCEOF, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKESPECIAL,
     INVOKESTATIC, INVOKEVIRTUAL, Instruction, LDC, LDC_W, LDC2_W, MULTIANEWARRAY, NEW, PUTFIELD, PUTSTATIC,
@@ -218,7 +218,7 @@ impl<'c, 'a> Collector<'c, 'a> {
                     self.mention_class(&member.owner);
                     self.mention_descriptor(&member.descriptor);
                     let mut signatures = self.class.field_signatures.iter();
-                    let generic = signatures.find(|(name, _)| decode_modified_utf8(name) == member.name);
+                    let generic = signatures.find(|(name, _)| modified_utf8::decode(name) == member.name);
                     if let Some((_, signature)) = generic
                         && self.class.name().is_ok_and(|own| own == member.owner)
                     {
@@ -371,7 +371,7 @@ impl<'c, 'a> Collector<'c, 'a> {
 
     /// What a container is said to hold leaves with it.
     fn mention_signature(&mut self, signature: &[u8]) {
-        let classes = signature_classes(&decode_modified_utf8(signature));
+        let classes = signature_classes(&modified_utf8::decode(signature));
         classes.iter().for_each(|class| self.mention_class(class));
     }
 

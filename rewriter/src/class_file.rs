@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use headwater_modified_utf8 as modified_utf8;
+
 use crate::Error;
-use crate::constant_pool::{ConstantPool, decode_modified_utf8};
+use crate::constant_pool::ConstantPool;
 use crate::reader::Reader;
 
 /// A class file, read as far as rewriting and analysis need it.
@@ -44,12 +46,12 @@ pub struct Method<'a> {
 impl<'a> Method<'a> {
     /// Its name.
     pub fn name(&self) -> Cow<'a, str> {
-        decode_modified_utf8(self.name)
+        modified_utf8::decode(self.name)
     }
 
     /// Its descriptor.
     pub fn descriptor(&self) -> Cow<'a, str> {
-        decode_modified_utf8(self.descriptor)
+        modified_utf8::decode(self.descriptor)
     }
 
     pub(crate) fn is_finalizer(&self) -> bool {

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use headwater_modified_utf8 as modified_utf8;
+
 use crate::reader::Reader;
 use crate::{Error, Refusal};
 
@@ -121,12 +123,12 @@ impl<'a> ConstantPool<'a> {
 
     /// A string constant.
     pub(crate) fn utf8(&self, index: u16, at: usize) -> Result<Cow<'a, str>, Error> {
-        Ok(decode_modified_utf8(self.utf8_bytes(index, at)?))
+        Ok(modified_utf8::decode(self.utf8_bytes(index, at)?))
     }
 
     /// The name of a class constant.
     pub(crate) fn class_name(&self, index: u16, at: usize) -> Result<Cow<'a, str>, Error> {
-        Ok(decode_modified_utf8(self.class_bytes(index, at)?))
+        Ok(modified_utf8::decode(self.class_bytes(index, at)?))
     }
 
     /// The bytes of a class constant's name.
@@ -187,28 +189,6 @@ impl<'a> ConstantPool<'a> {
         let mut reader = self.expect(index, at, METHOD_HANDLE, "the index of a method handle")?;
         Ok((reader.u1("a method handle's kind")?, reader.u2("a method handle's reference")?))
     }
-}
-
-/// Modified UTF-8 (JVMS 4.4.7). Borrowed when it is plain; what no `str` can hold (lone surrogates) is replaced.
-pub(crate) fn decode_modified_utf8(bytes: &[u8]) -> Cow<'_, str> {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return Cow::Borrowed(text);
-    }
-    let mut units = Vec::with_capacity(bytes.len());
-    let mut rest = bytes;
-    while let [first, tail @ ..] = rest {
-        let (unit, length) = match (first, tail) {
-            (0x00..=0x7f, _) => (u16::from(*first), 1),
-            (0xc0..=0xdf, [second, ..]) => (u16::from(first & 0x1f) << 6 | u16::from(second & 0x3f), 2),
-            (0xe0..=0xef, [second, third, ..]) => {
-                (u16::from(first & 0x0f) << 12 | u16::from(second & 0x3f) << 6 | u16::from(third & 0x3f), 3)
-            }
-            _ => (0xfffd, 1),
-        };
-        units.push(unit);
-        rest = &rest[length..];
-    }
-    Cow::Owned(String::from_utf16_lossy(&units))
 }
 
 /// Entries to be appended. Strings, classes and references are added once; numbers each time.

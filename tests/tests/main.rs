@@ -44,6 +44,7 @@ mod sampling;
 mod scripts;
 mod sites;
 mod snapshots;
+mod spellings;
 mod stopped_tool;
 mod storm;
 mod strangers;
@@ -104,6 +105,7 @@ fn main() -> ExitCode {
         scripts::trials(),
         sites::trials(),
         snapshots::trials(),
+        spellings::trials(),
         stopped_tool::trials(),
         storm::trials(),
         strangers::trials(),

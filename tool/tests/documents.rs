@@ -11,8 +11,9 @@ const MOST_WORDS: [(&str, usize); 3] =
 const MOST_WORDS_OF_A_DECISION: usize = 600;
 
 const DECISIONS: &str = "docs/decisions";
-const CRATES: [&str; 16] = [
+const CRATES: [&str; 17] = [
     "protocol",
+    "modified-utf8",
     "rewriter",
     "runtime-java",
     "backend",

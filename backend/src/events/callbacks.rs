@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use headwater_modified_utf8 as modified_utf8;
 use headwater_protocol::message::events::{Event, Owner, Pool, Sort, Thread, What};
 use jni::sys::{JNIEnv, jclass, jint, jmethodID, jobject};
 
@@ -183,7 +184,7 @@ pub unsafe extern "system" fn class_unload(_jvmti: *mut Env, _env: *mut JNIEnv, 
             return;
         }
         // SAFETY: the JVM passes a zero-terminated string.
-        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        let name = modified_utf8::decode(unsafe { CStr::from_ptr(name) }.to_bytes());
         let class = shortened(name.replace('/', "."));
         visit.buffer.add(Event { time_ns: monotonic_ns(), what: What::ClassUnload { class } });
     });

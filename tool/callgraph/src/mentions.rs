@@ -9,6 +9,7 @@
 //! A text among its constants counts as well: it may be the name of what is called by reflection. What can be missed so is a method that the
 //! JDK calls by a name that it puts together, or out of native code, in no other way, and that had never been called when we came.
 
+use headwater_modified_utf8 as modified_utf8;
 use headwater_protocol::message::{mention, mention_by_text};
 use headwater_rewriter::ClassFile;
 use headwater_terms::reach::{Obstacle, Way};
@@ -107,8 +108,9 @@ impl Mentions {
             return true;
         }
         let (name, descriptor) = known.mirrors.signature(signature);
-        let called = mention(name.as_bytes(), descriptor.as_bytes());
-        let mentions = [Some(called), mention_by_text(name.as_bytes())].into_iter().flatten();
+        let name = modified_utf8::encode(name);
+        let called = mention(&name, &modified_utf8::encode(descriptor));
+        let mentions = [Some(called), mention_by_text(&name)].into_iter().flatten();
         if mentions.clone().any(|mention| self.mentioned.contains(&mention)) {
             return false;
         }

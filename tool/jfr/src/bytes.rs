@@ -1,5 +1,7 @@
 //! A recording's bytes: numbers, strings, and how much is still to come.
 
+use headwater_modified_utf8 as modified_utf8;
+
 use super::ReadError;
 
 /// Of a string: there is none, it is empty, it is a constant, UTF-8, UTF-16 units, ISO 8859-1.
@@ -70,11 +72,11 @@ impl<'a> Bytes<'a> {
             CONSTANT => return Ok(Text::Constant(self.number()?)),
             UTF8 => {
                 let count = self.count()?;
-                String::from_utf8_lossy(self.take(count)?).into_owned()
+                modified_utf8::decode_text(self.take(count)?).into_owned()
             }
             UNITS => {
                 let units = (0..self.count()?).map(|_| self.number().map(|unit| unit as u16));
-                String::from_utf16_lossy(&units.collect::<Result<Vec<u16>, ReadError>>()?)
+                modified_utf8::decode_units(&units.collect::<Result<Vec<u16>, ReadError>>()?)
             }
             LATIN1 => {
                 let count = self.count()?;
@@ -120,6 +122,10 @@ mod tests {
         assert_eq!(text(&[CONSTANT, 7]), Ok(Text::Constant(7)));
         assert_eq!(text(b"\x03\x02ab"), here("ab"));
         assert_eq!(text(&[UNITS, 2, b'a', 0xE9, 0x01]), here("a\u{e9}"));
+        // The JVM's own names are in modified UTF-8.
+        for spelled in [&b"\x03\x04\xf0\x9d\x92\xb3"[..], b"\x03\x06\xed\xa0\xb5\xed\xb2\xb3"] {
+            assert_eq!(text(spelled), here("\u{1d4b3}"));
+        }
         assert_eq!(text(&[LATIN1, 1, 0xE9]), here("\u{e9}"));
         for wrong in [&[UTF8, 3, b'a'][..], &[UTF8, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F], &[6], &[]] {
             assert!(text(wrong).is_err(), "{wrong:?}");

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use headwater_modified_utf8 as modified_utf8;
+
 /// A text that stays on its line and shows all that is in it.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, is_harmful)
@@ -29,7 +31,14 @@ fn escaped(text: &str, is_meant: impl Fn(char) -> bool) -> Cow<'_, str> {
             continue;
         }
         let mut units = [0; 2];
-        for unit in c.encode_utf16(&mut units) {
+        let units = match modified_utf8::lone(c) {
+            Some(lone) => {
+                units[0] = lone;
+                &units[..1]
+            }
+            None => c.encode_utf16(&mut units),
+        };
+        for unit in units {
             // Writing into memory does not fail.
             let _ = write!(escaped, "\\u{unit:04x}");
         }
@@ -40,6 +49,7 @@ fn escaped(text: &str, is_meant: impl Fn(char) -> bool) -> Cow<'_, str> {
 /// Whether a terminal obeys it, or it changes where others stand, or it is not seen at all.
 fn is_harmful(c: char) -> bool {
     c.is_control()
+        || modified_utf8::lone(c).is_some()
         || matches!(c,
             // Soft hyphen, Arabic letter mark, Mongolian vowel separator.
             '\u{ad}' | '\u{61c}' | '\u{180e}'
@@ -87,6 +97,8 @@ mod tests {
             ("x\u{202e}cod.exe", "x\\u202ecod.exe"),
             ("\u{2066}a\u{2069}\u{200f}", "\\u2066a\\u2069\\u200f"),
             ("a\u{e0041}", "a\\udb40\\udc41"),
+            ("𝒳", "𝒳"),
+            (&modified_utf8::decode_units(&[0xdcb3, 0xd835]), "\\udcb3\\ud835"),
         ] {
             assert_eq!(printable(text), shown);
             assert_eq!(printable(shown), shown, "once is enough");

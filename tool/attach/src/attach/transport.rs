@@ -10,6 +10,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use headwater_modified_utf8 as modified_utf8;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -210,7 +211,7 @@ fn read_to_end(stream: &mut UnixStream, deadline: Instant) -> io::Result<Vec<u8>
 
 /// Splits the answer into result and output; a result other than 0 is an error with the JVM's words.
 fn decode(pid: u32, command: &str, answer: &[u8]) -> Result<String, AttachError> {
-    let text = String::from_utf8_lossy(answer);
+    let text = modified_utf8::decode_text(answer);
     let (result, output) = text.split_once('\n').unwrap_or((&text, ""));
     match result.trim().parse::<i32>() {
         Ok(0) => Ok(output.to_owned()),
@@ -256,6 +257,7 @@ mod tests {
             (b"0\n", Ok("")),
             (b"0", Ok("")),
             (b"0\nreturn code: 0\n", Ok("return code: 0\n")),
+            (b"0\n\xed\xa0\xb5\xed\xb2\xb3.m \xf0\x9d\x92\xb3", Ok("\u{1d4b3}.m \u{1d4b3}")),
             (b"101\n", Err("the JVM 7 refused the command `load` (error 101): it does not know this version")),
             (b"100\n", Err("the JVM 7 refused the command `load` (error 100): it gave no reason")),
             (b"-1\nno\nway\n", Err("(error -1): no; way")),
