@@ -3,10 +3,14 @@
 use headwater_tests::{Jdk, Launched, calls_by_method, profile_while_told};
 use serde_json::Value;
 
+/// Calls of one class each, of the same name as all the others.
+const USES: u64 = 300;
+
 headwater_tests::trials! {
     each_jdk {
         what_has_never_run_is_found_when_it_does_and_its_counts_are_marked,
         without_limits_every_call_is_counted,
+        of_classes_that_are_made_for_one_use_each_all_is_counted_or_marked,
     }
 }
 
@@ -76,4 +80,55 @@ fn without_limits_every_call_is_counted(jdk: &Jdk) {
     let calls: Vec<u64> = calls.map(|(_, calls)| calls).collect();
     assert_eq!(calls, [ROUNDS as u64; COMPARATORS], "JDK {}", jdk.version);
     assert_eq!(report["methods"]["late"], 0, "JDK {}", jdk.version);
+}
+
+/// Each use has a loader of its own define the class, and forgets both.
+const MADE_ANEW: &str = "
+class Main {
+    static byte[] bytes;
+    public static void main(String[] args) throws Exception {
+        try (java.io.InputStream file = Main.class.getResourceAsStream(\"Guest.class\")) { bytes = file.readAllBytes(); }
+        Class.forName(\"Start\");
+        System.out.println(\"READY\");
+        for (int c; (c = System.in.read()) >= 0;) {
+            if (c == '\\n') System.out.println(\"RESULT \" + Start.root(Integer.getInteger(\"uses\")));
+        }
+    }
+}
+class Start {
+    static int root(int uses) throws Exception {
+        int sum = 0;
+        for (int i = 0; i < uses; i++) sum += use(i);
+        return sum;
+    }
+    static int use(int i) throws Exception {
+        var constructor = new Loader().loadClass(\"Guest\").getDeclaredConstructor();
+        constructor.setAccessible(true);
+        return ((java.util.function.IntUnaryOperator) constructor.newInstance()).applyAsInt(i);
+    }
+}
+class Loader extends ClassLoader {
+    protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+        if (!name.equals(\"Guest\")) return super.loadClass(name, resolve);
+        return defineClass(name, Main.bytes, 0, Main.bytes.length);
+    }
+}
+class Guest implements java.util.function.IntUnaryOperator {
+    public int applyAsInt(int i) { return i; }
+}
+";
+
+fn of_classes_that_are_made_for_one_use_each_all_is_counted_or_marked(jdk: &Jdk) {
+    let uses = format!("-Duses={USES}");
+    for gentle in ["on", "off"] {
+        let target = Launched::of_text(jdk, MADE_ANEW, &[&uses], &["Main"]);
+        let report = profile_while_told(target, &["--root", "Start::root", "--gentle", gentle], &["x"]);
+        let calls = calls_by_method(&report);
+        assert_eq!(calls["Start.use(I)I"], USES, "JDK {}", jdk.version);
+        let rows = report["nodes"].as_array().expect("nodes").iter();
+        let is_marked = rows.filter(|row| row["method"] == "Guest.applyAsInt(I)I").all(|row| row["at_least"] == true);
+        let counted = calls.get("Guest.applyAsInt(I)I").copied().unwrap_or(0);
+        let is_told = is_marked && report["methods"]["late"].as_u64() >= Some(USES - counted);
+        assert!(counted == USES || gentle == "on" && is_told, "JDK {}: {counted}, {}", jdk.version, report["methods"]);
+    }
 }

@@ -11,12 +11,11 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
-    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, MethodRef, Omitted, Reply, RequestId, Reveal,
-    ToAgent, ToTool,
+    Answer, Calibration, Command, HotswapResult, MethodInfo, Omitted, Reply, RequestId, Reveal, ToAgent, ToTool,
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::word::Counting;
-use headwater_protocol::{ClassId, MethodId, ThreadId};
+use headwater_protocol::{ClassId, ThreadId};
 
 use crate::callgraph::{CallGraph, Mechanism};
 use crate::cpu_share::OsThread;
@@ -48,7 +47,7 @@ use batch_cost::BatchCost;
 use budget::Budget;
 use calls::Looks;
 use gentle::{Allowance, PATIENCE};
-use questions::Pending;
+use questions::{Meanwhile, Pending};
 use spent::Account;
 
 /// How long a command to the agent may take; hotswapping thousands of classes is the longest.
@@ -113,16 +112,7 @@ pub struct Session {
     left_over: Vec<ClassId>,
     /// Classes with methods that are to be dropped.
     losing: Vec<ClassId>,
-    /// Classes that were linked by a running hotswap, or by threads that do not wait.
-    linked_meanwhile: Vec<ClassInfo>,
-    /// Methods that a running hotswap's own thread has entered for the first time, or threads that do not wait.
-    entered_meanwhile: Vec<MethodId>,
-    /// Methods that threads which do not wait have called by reflection for the first time.
-    reflected_meanwhile: Vec<MethodRef>,
-    /// ... and on objects of which class.
-    received_meanwhile: Vec<(u32, ClassId)>,
-    /// Methods that were watched and have run.
-    run_meanwhile: Vec<MethodRef>,
+    meanwhile: Meanwhile,
     totals: HotswapTotals,
     cost: BatchCost,
     first_entry: Option<Instant>,
@@ -173,11 +163,7 @@ impl Session {
             abandoned: HashSet::new(),
             left_over: Vec::new(),
             losing: Vec::new(),
-            linked_meanwhile: Vec::new(),
-            entered_meanwhile: Vec::new(),
-            reflected_meanwhile: Vec::new(),
-            received_meanwhile: Vec::new(),
-            run_meanwhile: Vec::new(),
+            meanwhile: Meanwhile::default(),
             totals: HotswapTotals::default(),
             cost: BatchCost::expected(0),
             first_entry: None,

@@ -6,11 +6,12 @@
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::profile::{Amount, Columns, Metric, NodeIndex, Profile, ThreadProfile, Tree};
+use crate::profile::{Amount, Columns, MethodIndex, Metric, NodeIndex, Profile, ThreadProfile, Tree};
 use crate::report::chosen::Chosen;
 use crate::report::units::{count, plural};
 use crate::report::{NothingSelected, Options, Trees, is_doubtful};
 use headwater_terms::printable::printable;
+use rustc_hash::FxHashSet;
 
 mod callgrind;
 mod collapsed;
@@ -258,28 +259,24 @@ fn shortcomings(profile: &Profile) -> Vec<String> {
     /// Methods that are named.
     const NAMED: usize = 50;
     let mut shortcomings = Vec::new();
-    if !profile.at_least.is_empty() {
-        let methods = profile.at_least.iter().map(|at_least| profile.methods[at_least.method.0].display.as_str());
-        let mut names: Vec<&str> = methods.take(NAMED).collect();
-        if profile.at_least.len() > NAMED {
-            names.push("...");
+    let named = |methods: &mut dyn Iterator<Item = MethodIndex>| {
+        let mut names: Vec<&str> = Vec::new();
+        let mut known = FxHashSet::default();
+        names.extend(methods.map(|method| &*profile.methods[method.0].display).filter(|name| known.insert(*name)));
+        let methods = plural(names.len() as u64, "method", "methods");
+        if names.len() > NAMED {
+            names.splice(NAMED.., ["..."]);
         }
-        shortcomings.push(format!(
-            "calls may be missing of {}, and of what they call: {}",
-            plural(profile.at_least.len() as u64, "method", "methods"),
-            names.join(", ")
-        ));
+        (methods, names.join(", "))
+    };
+    if !profile.at_least.is_empty() {
+        let (methods, names) = named(&mut profile.at_least.iter().map(|at_least| at_least.method));
+        shortcomings.push(format!("calls may be missing of {methods}, and of what they call: {names}"));
     }
     if !profile.unseen.is_empty() {
-        let methods = profile.unseen.iter().map(|unseen| profile.methods[unseen.method.0].display.as_str());
-        let mut names: Vec<&str> = methods.take(NAMED).collect();
-        if profile.unseen.len() > NAMED {
-            names.push("...");
-        }
+        let (methods, names) = named(&mut profile.unseen.iter().map(|unseen| unseen.method));
         shortcomings.push(format!(
-            "{} may have been called and got no probes; what only these call is missing too: {}",
-            plural(profile.unseen.len() as u64, "method", "methods"),
-            names.join(", ")
+            "{methods} may have been called and got no probes; what only these call is missing too: {names}"
         ));
     }
     let nodes = &profile.merged.nodes;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use headwater_protocol::MethodId;
 use headwater_protocol::message::Reveal;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::facts::Facts;
 use crate::callgraph::{self, Missed};
@@ -24,14 +24,14 @@ fn which_called(methods: usize, tree: &Tree) -> Vec<bool> {
     called
 }
 
-/// The methods that were called, or sampled, perhaps before they were instrumented too.
+/// The methods that were called, or sampled, perhaps before they were instrumented too; and those of whose name others were.
 pub(super) fn at_least(facts: &Facts, tree: &Tree) -> Vec<AtLeast> {
-    let mut called = vec![false; facts.methods.len()];
-    tree.nodes.iter().for_each(|node| called[node.method.0] = true);
+    let name = |method: MethodIndex| &*facts.methods[method.0].machine;
+    let called: FxHashSet<&str> = tree.nodes.iter().map(|node| name(node.method)).collect();
     let of = |(method, missed): &(MethodIndex, Missed)| {
         Some(AtLeast { method: *method, since: missed.since, until: missed.until? })
     };
-    facts.missed.iter().filter(|(method, _)| called[method.0]).filter_map(of).collect()
+    facts.missed.iter().filter(|(method, _)| called.contains(name(*method))).filter_map(of).collect()
 }
 
 /// The methods that may have been called and never were instrumented. Where the JVM has counted their calls, their callers are expected to have

@@ -78,26 +78,31 @@ impl Session {
 
     /// The classes to hotswap on account of what happened while nobody waited for it.
     pub(super) async fn settle_meanwhile(&mut self) -> Result<Vec<ClassId>, SessionError> {
+        let went_on = std::mem::take(&mut self.meanwhile.went_on);
         let mut classes = Vec::new();
-        let linked = std::mem::take(&mut self.linked_meanwhile);
+        let linked = std::mem::take(&mut self.meanwhile.linked);
         if !linked.is_empty() {
             let step = self.graph.classes_prepared(linked);
             classes.extend(self.settle(step).await?);
         }
-        let entered = std::mem::take(&mut self.entered_meanwhile);
+        let entered = std::mem::take(&mut self.meanwhile.entered);
         classes.extend(self.settle_first_calls(entered).await?);
-        for (call, class) in std::mem::take(&mut self.received_meanwhile) {
+        for (call, class) in std::mem::take(&mut self.meanwhile.received) {
             let step = self.graph.received(call, class);
             classes.extend(self.settle(step).await?);
         }
-        for method in std::mem::take(&mut self.reflected_meanwhile) {
+        for method in std::mem::take(&mut self.meanwhile.reflected) {
             let step = self.graph.reflected(&method);
             classes.extend(self.settle(step).await?);
         }
-        let run = std::mem::take(&mut self.run_meanwhile);
+        let run = std::mem::take(&mut self.meanwhile.run);
         if !run.is_empty() {
             let step = self.graph.have_run(&run);
             classes.extend(self.settle(step).await?);
+        }
+        // Whoever executes this hotswap waits for it; whoever it is necessary for need not.
+        if went_on || self.meanwhile.went_on {
+            self.nobody_waits_for(&classes);
         }
         Ok(classes)
     }
@@ -150,11 +155,15 @@ impl Session {
 
     /// Fetches the methods that a step needs until it is decided; the classes to hotswap.
     pub(super) async fn settle(&mut self, mut step: Step) -> Result<Vec<ClassId>, SessionError> {
+        let mut went_on = false;
         loop {
             match step {
                 Step::Hotswap(classes) => {
                     // A root that came to be one may be instrumented already.
                     self.mark_roots();
+                    if went_on {
+                        self.nobody_waits_for(&classes);
+                    }
                     return Ok(classes);
                 }
                 Step::NeedMethods(classes) => {
@@ -167,7 +176,8 @@ impl Session {
                 }
                 Step::NeedLinks(classes) => {
                     self.link_classes(classes).await?;
-                    step = self.graph.add_linked(std::mem::take(&mut self.linked_meanwhile));
+                    went_on |= self.meanwhile.went_on;
+                    step = self.graph.add_linked(std::mem::take(&mut self.meanwhile.linked));
                 }
                 Step::NeedMentions => {
                     let reply = self.command(Command::ListMentions, "list mentions").await?;

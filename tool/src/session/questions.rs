@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use headwater_protocol::message::{Answer, Notice, RequestId, ToAgent, ToTool, Upcall};
-use headwater_protocol::{ClassId, ThreadId};
+use headwater_protocol::message::{Answer, ClassInfo, MethodRef, Notice, RequestId, ToAgent, ToTool, Upcall};
+use headwater_protocol::{ClassId, MethodId, ThreadId};
 
 use super::{Event, Running, Session, SessionError};
 use crate::cpu_share::OsThread;
@@ -15,6 +15,23 @@ pub(super) struct Pending {
     pub(super) request: RequestId,
     pub(super) thread: Option<ThreadId>,
     pub(super) upcall: Upcall,
+}
+
+/// What a running hotswap's own thread has told, or threads that do not wait: seen to with everything else of its kind.
+#[derive(Debug, Default)]
+pub(super) struct Meanwhile {
+    /// Classes that were linked.
+    pub(super) linked: Vec<ClassInfo>,
+    /// Methods that were entered for the first time.
+    pub(super) entered: Vec<MethodId>,
+    /// Methods that were called by reflection for the first time.
+    pub(super) reflected: Vec<MethodRef>,
+    /// ... and on objects of which class.
+    pub(super) received: Vec<(u32, ClassId)>,
+    /// Methods that were watched and have run.
+    pub(super) run: Vec<MethodRef>,
+    /// Somebody who told some of this went on.
+    pub(super) went_on: bool,
 }
 
 impl Session {
@@ -176,7 +193,7 @@ impl Session {
         } else if let Some(waiting) = self.queue.iter().position(|pending| pending.request == request)
             && let Some(pending) = self.queue.remove(waiting)
         {
-            self.heard(pending.upcall);
+            self.heard_in_passing(pending.upcall);
         }
     }
 
@@ -203,12 +220,15 @@ impl Session {
             Notice::Uncounted { reason } => self.uncounted.push(reason),
             Notice::FirstCall(method) => {
                 self.first_entry.get_or_insert_with(Instant::now);
-                self.entered_meanwhile.push(method);
+                self.heard_in_passing(Upcall::FirstCall(method));
             }
-            Notice::Reflected(method) => self.reflected_meanwhile.push(method),
-            Notice::Received { call, class } => self.received_meanwhile.push((call, class)),
-            Notice::HasRun(methods) => self.run_meanwhile.extend(methods),
-            Notice::ClassPrepared(info) => self.linked_meanwhile.push(info),
+            Notice::Reflected(method) => self.heard_in_passing(Upcall::Reflected(method)),
+            Notice::Received { call, class } => self.heard_in_passing(Upcall::Received { call, class }),
+            Notice::HasRun(methods) => {
+                self.meanwhile.went_on = true;
+                self.meanwhile.run.extend(methods);
+            }
+            Notice::ClassPrepared(info) => self.heard_in_passing(Upcall::ClassPrepared(info)),
             Notice::FramesLeft { thread, open, time_ns, error_ns } => {
                 if let Some(returns) = &self.returns {
                     // Without the draining thread there is nobody who wants to know.
@@ -243,13 +263,19 @@ impl Session {
         self.answer(request, Answer::Hotswap { classes: Vec::new() }).await
     }
 
+    /// What a thread has told that does what it does next unseen.
+    fn heard_in_passing(&mut self, upcall: Upcall) {
+        self.meanwhile.went_on = true;
+        self.heard(upcall);
+    }
+
     /// What nobody waits for is seen to with everything else of its kind.
     fn heard(&mut self, upcall: Upcall) {
         match upcall {
-            Upcall::FirstCall(method) => self.entered_meanwhile.push(method),
-            Upcall::Reflected(method) => self.reflected_meanwhile.push(method),
-            Upcall::Received { call, class } => self.received_meanwhile.push((call, class)),
-            Upcall::ClassPrepared(info) => self.linked_meanwhile.push(info),
+            Upcall::FirstCall(method) => self.meanwhile.entered.push(method),
+            Upcall::Reflected(method) => self.meanwhile.reflected.push(method),
+            Upcall::Received { call, class } => self.meanwhile.received.push((call, class)),
+            Upcall::ClassPrepared(info) => self.meanwhile.linked.push(info),
             Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) | Upcall::Linked => {}
         }
     }

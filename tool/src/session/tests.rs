@@ -5,10 +5,10 @@ use std::thread::JoinHandle;
 
 use headwater_protocol::layout::Shape;
 use headwater_protocol::message::{
-    Frame, Greeting, MethodInfo, MethodRef, Notice, Seen, SeenCall, ThreadStack, Upcall, Welcome,
+    ClassInfo, Frame, Greeting, MethodInfo, MethodRef, Notice, Seen, SeenCall, ThreadStack, Upcall, Welcome,
 };
 use headwater_protocol::segment::Recording;
-use headwater_protocol::{LoaderId, PROTOCOL_VERSION, wire};
+use headwater_protocol::{LoaderId, MethodId, PROTOCOL_VERSION, wire};
 use headwater_rewriter::ClassFile;
 use headwater_tests::{PATIENCE, Scratch, compile_text, jdks};
 

@@ -26,7 +26,7 @@ fn profile(rows: &[(Option<usize>, usize, u64, u64, u64)]) -> Profile {
         }
     }
     tree.nodes.iter_mut().filter(|node| node.parent.is_none()).for_each(|root| root.total_error_ns = 0);
-    Profile { controls: Vec::new(), at_least: Vec::new(), ..profile_of(tree, Vec::new(), 4) }
+    Profile { controls: Vec::new(), at_least: Vec::new(), unseen: Vec::new(), ..profile_of(tree, Vec::new(), 4) }
 }
 
 const FILES: [&str; 8] = ["1.hw", "2.hw", "3.hw", "4.hw", "5.hw", "6.hw", "7.hw", "8.hw"];

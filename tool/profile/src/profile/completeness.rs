@@ -9,8 +9,11 @@ use super::{Basis, MethodIndex, Profile, Tree};
 
 /// So many samples of the undisturbed code tell what part of it was not seen.
 const ENOUGH_SAMPLES: u64 = 300;
+/// Of so many methods of one name, in classes of as many loaders, each is called as often as the others: such classes are made anew for each use.
+const ALIKE: u64 = 8;
 
-/// A method some of whose calls were not seen, because the program did not wait until it was instrumented: its counts are at least what they say.
+/// A method some of whose calls were not seen, because the program did not wait until it was instrumented: its counts are at least what they say. It
+/// may have none, where methods of the same name in classes of other loaders have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtLeast {
     /// The method.
@@ -52,17 +55,19 @@ impl Profile {
         if self.at_least.is_empty() && self.unseen.is_empty() {
             return vec![false; tree.nodes.len()];
         }
-        let unseen: FxHashSet<MethodIndex> = self.unseen.iter().map(|unseen| unseen.method).collect();
+        let late = self.at_least.iter().map(|late| late.method);
+        let missed = late.chain(self.unseen.iter().map(|unseen| unseen.method));
+        let missed: FxHashSet<&str> = missed.map(|method| &*self.methods[method.0].machine).collect();
         let mut incomplete: Vec<bool> = Vec::with_capacity(tree.nodes.len());
         for node in &tree.nodes {
             let below = node.parent.is_some_and(|parent| incomplete[parent.0]);
-            let is_late = self.complete_from(node.method).is_some();
-            incomplete.push(below || is_late || node.calls == 0 && unseen.contains(&node.method));
+            incomplete.push(below || missed.contains(&*self.methods[node.method.0].machine));
         }
         incomplete
     }
 
-    /// What part of all calls may be missing, from 0 to 1: as if the methods had been called as often before they were instrumented as after, and
+    /// What part of all calls may be missing, from 0 to 1: as if the methods had been called as often before they were instrumented as after, those
+    /// that were not called then as often as many of their name, and
     /// those that never were as often as their callers' code suggests. That code says what can be called, of hundreds of targets each as if it were
     /// the only one; so it is no more than if a call took them as long as the others, where samples tell what they took.
     pub fn missing_share(&self) -> f64 {
@@ -74,7 +79,11 @@ impl Profile {
             let seen: &mut u64 = &mut seen[node.method.0];
             *seen = seen.saturating_add(node.calls);
         }
+        let alike = self.calls_alike(&seen);
         let missing = |it: &AtLeast| {
+            if seen[it.method.0] == 0 {
+                return alike.get(&*self.methods[it.method.0].machine).copied().unwrap_or(0.0);
+            }
             let after = self.duration.saturating_sub(it.until).as_secs_f64();
             let before = it.until.saturating_sub(it.since).as_secs_f64();
             if after > 0.0 { seen[it.method.0] as f64 * before / after } else { 0.0 }
@@ -83,9 +92,27 @@ impl Profile {
         let unseen: f64 = unseen.map(|(caller, calls)| seen[caller.0] as f64 * *calls).sum();
         let recorded = self.merged.calls() as f64;
         let sampled = self.sampled_part().map_or(f64::INFINITY, |part| recorded * part / (1.0 - part));
-        let missing = self.at_least.iter().map(missing).sum::<f64>() + unseen.min(sampled);
+        // The sum of no numbers is -0.
+        let missing = 0.0 + self.at_least.iter().map(missing).sum::<f64>() + unseen.min(sampled);
         let all = missing + recorded;
         if all > 0.0 { missing / all } else { 0.0 }
+    }
+
+    /// How often methods of one name are called each, where there are many: by their names, of those that have none of their own.
+    fn calls_alike(&self, seen: &[u64]) -> FxHashMap<&str, f64> {
+        let uncalled = self.at_least.iter().filter(|late| seen[late.method.0] == 0);
+        let mut sums: FxHashMap<&str, (f64, u64)> =
+            uncalled.map(|late| (&*self.methods[late.method.0].machine, (0.0, 0))).collect();
+        if sums.is_empty() {
+            return FxHashMap::default();
+        }
+        for (method, calls) in self.methods.iter().zip(seen).filter(|(_, calls)| **calls > 0) {
+            if let Some((sum, methods)) = sums.get_mut(&*method.machine) {
+                (*sum, *methods) = (*sum + *calls as f64, *methods + 1);
+            }
+        }
+        let many = sums.into_iter().filter(|(_, (_, methods))| *methods >= ALIKE);
+        many.map(|(name, (sum, methods))| (name, sum / methods as f64)).collect()
     }
 
     /// What part of the time was in methods that have no calls anywhere, by samples; a few make none. Where a method was sampled below others than
@@ -126,6 +153,32 @@ mod tests {
         let sampled = Profile { at_least: Vec::new(), unseen: vec![never], ..profile.clone() };
         assert_eq!(sampled.incomplete_nodes(&sampled.merged), [false, false, true], "it was only sampled");
         assert_eq!(profile.complete_from(MethodIndex(2)), None, "elsewhere its calls are all there");
+    }
+
+    #[test]
+    fn of_a_class_that_each_loader_has_for_itself_all_are_incomplete_if_one_is() {
+        let mut profile = profile();
+        // Nine more of that name: each is called once, but the last not any more.
+        let others = (0..9).map(|_| profile.methods[1].clone()).collect::<Vec<_>>();
+        profile.methods.extend(others);
+        let mut nodes = profile.merged.nodes.clone();
+        nodes[1].calls = 1;
+        nodes.extend((3..11).map(|method| Node {
+            parent: Some(NodeIndex(0)),
+            calls: 1,
+            ..Node::empty(MethodIndex(method))
+        }));
+        profile.merged = Tree::of(nodes);
+        profile.at_least[0].method = MethodIndex(11);
+        let incomplete = profile.incomplete_nodes(&profile.merged);
+        assert_eq!(incomplete, [[false].as_slice(), &[true; 10]].concat());
+        let missing = profile.missing_share();
+        assert!((missing - 1.0 / 20.0).abs() < 1e-9, "one call beside nine of its name and ten of the root: {missing}");
+        profile.at_least.clear();
+        let never = Unseen { method: MethodIndex(11), callers: Vec::new() };
+        let unseen = Profile { unseen: vec![never], ..profile };
+        assert_eq!(unseen.incomplete_nodes(&unseen.merged), incomplete);
+        assert!(unseen.missing_share().is_sign_positive());
     }
 
     #[test]

@@ -38,13 +38,33 @@ async fn what_threads_tell_that_do_not_wait_is_seen_to_together() {
     session.is_in_background = true;
     for told in 1..=NOTICES {
         session.serve(Event::Message(ToTool::Notice(Notice::FirstCall(ROOT)))).await.unwrap();
-        assert_eq!(session.entered_meanwhile.len(), told, "it waits for the others");
+        assert_eq!(session.meanwhile.entered.len(), told, "it waits for the others");
     }
     let due = session.next_event().await.unwrap();
     assert!(matches!(due, Event::Due));
     session.serve(due).await.unwrap();
     agent.join().expect("the agent's script went as written");
-    assert_eq!((session.entered_meanwhile.len(), &session.left_over[..]), (0, &[OTHER][..]));
+    assert_eq!((session.meanwhile.entered.len(), &session.left_over[..]), (0, &[OTHER][..]));
+}
+
+#[tokio::test]
+async fn what_was_told_in_passing_is_not_seen_though_another_thread_waits_for_the_same_hotswap() {
+    let (mut session, agent) = begin(|agent| {
+        agent.send(&ToTool::Notice(Notice::FirstCall(ROOT)));
+        agent.ask(10, 77, Upcall::Hotswapped(done()));
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::ListMethods { classes: vec![OTHER] });
+        agent.tell_methods(request, &[OTHER]);
+        assert_eq!(agent.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
+    })
+    .await;
+    session.running = Some(Running { request: 9, thread: Some(ThreadId(77)), classes: Vec::new() });
+    for _ in 0..2 {
+        let event = session.next_event().await.unwrap();
+        session.serve(event).await.unwrap();
+    }
+    agent.join().expect("the agent's script went as written");
+    assert_eq!(session.graph().late(), 1);
 }
 
 #[tokio::test]
