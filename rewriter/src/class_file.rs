@@ -43,6 +43,13 @@ pub struct Method<'a> {
     pub(crate) signature: Option<&'a [u8]>,
 }
 
+impl<'a> ClassFile<'a> {
+    /// All of it.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+}
+
 impl<'a> Method<'a> {
     /// Its name.
     pub fn name(&self) -> Cow<'a, str> {

@@ -43,8 +43,12 @@ pub struct Rewritten {
 
 /// Instruments methods of a class. Fails only if the class file as a whole cannot be read.
 pub fn instrument(bytes: &[u8], probes: &Probes<'_>, requests: &[Request]) -> Result<Rewritten, Error> {
-    let class = ClassFile::parse(bytes)?;
-    let mut writer = ClassWriter::new(&class);
+    Ok(instrument_class(&ClassFile::parse(bytes)?, probes, requests))
+}
+
+/// Instruments methods of a class that was read already.
+pub fn instrument_class(class: &ClassFile<'_>, probes: &Probes<'_>, requests: &[Request]) -> Rewritten {
+    let mut writer = ClassWriter::new(class);
     let mut caller = Caller::new(probes);
     let (mut refused, mut uncounted) = (Vec::new(), Vec::new());
     let mut order: Vec<Request> = requests.to_vec();
@@ -75,7 +79,7 @@ pub fn instrument(bytes: &[u8], probes: &Probes<'_>, requests: &[Request]) -> Re
             uncounted.extend(counting.map(|request| Refused { request: *request, refusal: refusal.clone() }));
         }
     }
-    Ok(Rewritten { bytes: writer.finish(), refused, uncounted })
+    Rewritten { bytes: writer.finish(), refused, uncounted }
 }
 
 /// Outer regions come first.

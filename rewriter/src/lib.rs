@@ -43,7 +43,7 @@ pub use class_file::{ClassFile, Method};
 pub use code::{Code, ExceptionRange, Line, Variable};
 pub use error::{Error, Refusal};
 pub use instructions::Instruction;
-pub use instrument::{Rewritten, instrument, reassemble};
+pub use instrument::{Rewritten, instrument, instrument_class, reassemble};
 pub use lambdas::{Lambda, lambdas};
 pub use likelihood::Likelihood;
 pub use probes::{Around, Exceptions, Instructions, Place, Probes, Refused, Request};

@@ -2,7 +2,7 @@
 //!
 //! `Collections.sort(list, comparator)` runs `compare`; `map.put(key, value)` runs `hashCode`; `new Thread(task).run()` runs `run`.
 //! The JDK's code is not instrumented by default, so its callees are not revealed by its first calls, and analysing it would
-//! find nearly everything reachable. Instead: an object that code outside the filter can call must have been handed out to
+//! find nearly everything reachable. Instead: an object that code outside the filter can call must have escaped to
 //! it, by a method of the graph, whose code then mentions a type of the object's: in a `new`, a cast, the descriptor of a call or a
 //! field, their generic signatures, or as its own class. It may be there already: a queue that was filled before calls `compareTo` of what
 //! the graph takes out of it. So when a method that calls out is entered for the first time, for every type T that it mentions,
@@ -72,7 +72,7 @@ impl WaysOut {
 }
 
 impl Methods {
-    /// The probability that code outside the filter calls a method because an object that has it was handed out.
+    /// The probability that code outside the filter calls a method because an object that has it escaped.
     pub(super) fn of_callback(&self, known: &Known, method: MethodId) -> Probability {
         let is_task = self.record(method).is_some_and(|it| TASKS.contains(&(&*it.name, &*it.descriptor)));
         if is_task && !known.options.follow_threads { HANDED_OVER } else { CALLED_BACK }
@@ -81,7 +81,7 @@ impl Methods {
 
 impl CallGraph {
     /// Selects what code outside the filter may call when a method with these call sites runs.
-    pub(super) fn hand_out(
+    pub(super) fn escape_through(
         &mut self,
         sites: &CallSites,
         method: (ClassKey, Signature),
@@ -95,8 +95,8 @@ impl CallGraph {
             return;
         }
         let mut selected = Vec::new();
-        self.hand_out_type(method.0, &ways, from, &mut selected);
-        let what = Applied::HandedOut(from.caller, ways.key());
+        self.escape_type(method.0, &ways, from, &mut selected);
+        let what = Applied::Escaped(from.caller, ways.key());
         for name in &sites.types {
             if SAY_NOTHING.contains(&name.as_str()) {
                 continue;
@@ -104,11 +104,11 @@ impl CallGraph {
             let types = self.still_to_apply(name, loader, &what);
             let may_come = self.known.mirrors.may_come(&types, loader);
             if may_come {
-                self.escape.handed_out_pending.insert(name.as_str().into(), from);
+                self.escape.pending_types.insert(name.as_str().into(), from);
             }
             let needs_before = self.known.needs;
             for key in types {
-                self.hand_out_type(key, &ways, from, &mut selected);
+                self.escape_type(key, &ways, from, &mut selected);
             }
             if may_come && self.known.needs == needs_before {
                 self.has_applied(name, loader, what.clone());
@@ -168,10 +168,10 @@ impl CallGraph {
         (!types.is_empty()).then_some(WaysOut { any, types })
     }
 
-    fn hand_out_type(&mut self, key: ClassKey, ways: &WaysOut, from: Source, selected: &mut Vec<MethodId>) {
+    fn escape_type(&mut self, key: ClassKey, ways: &WaysOut, from: Source, selected: &mut Vec<MethodId>) {
         self.escape.mentioned.insert(key);
         let leaves = |key: &ClassKey| ways.any || ways.types.contains(key);
-        if self.escape.handed_out.contains_key(&key) || !self.known.mirrors.supertypes(key).iter().any(leaves) {
+        if self.escape.types.contains_key(&key) || !self.known.mirrors.supertypes(key).iter().any(leaves) {
             return;
         }
         let needs_before = self.known.needs;
@@ -181,15 +181,15 @@ impl CallGraph {
             }
         }
         if self.known.needs == needs_before {
-            self.escape.handed_out.insert(key, from);
+            self.escape.types.insert(key, from);
         }
     }
 
-    /// A class has come below a type: what that type's being handed out means for it.
-    pub(super) fn hand_out_again(&mut self, class: ClassKey, supertype: ClassKey) {
+    /// A class has come below a type: what that type's escape means for it.
+    pub(super) fn escape_again(&mut self, class: ClassKey, supertype: ClassKey) {
         let name = &self.known.mirrors.get(supertype).name;
-        let pending = self.escape.handed_out_pending.get(name).copied();
-        if let Some(from) = self.escape.handed_out.get(&supertype).copied().or(pending) {
+        let pending = self.escape.pending_types.get(name).copied();
+        if let Some(from) = self.escape.types.get(&supertype).copied().or(pending) {
             let mut selected = Vec::new();
             self.expose(class, supertype, from, &mut selected);
             selected
@@ -198,17 +198,17 @@ impl CallGraph {
         }
     }
 
-    /// Objects of `class` are called from outside the filter, by way of the type that was handed out.
-    fn expose(&mut self, class: ClassKey, handed_out: ClassKey, from: Source, selected: &mut Vec<MethodId>) {
-        let (caller, from) = (from.caller, from.through(handed_out));
+    /// Objects of `class` are called from outside the filter, by way of the type that escaped.
+    fn expose(&mut self, class: ClassKey, escaped: ClassKey, from: Source, selected: &mut Vec<MethodId>) {
+        let (caller, from) = (from.caller, from.through(escaped));
         if !self.known.is_inside(class, caller) {
             return;
         }
-        let by_own_type = self.known.is_inside(handed_out, caller);
-        if !by_own_type && self.known.mirrors.get(handed_out).is_final() {
+        let by_own_type = self.known.is_inside(escaped, caller);
+        if !by_own_type && self.known.mirrors.get(escaped).is_final() {
             return;
         }
-        let seen_from = if by_own_type { class } else { handed_out };
+        let seen_from = if by_own_type { class } else { escaped };
         for supertype in self.known.mirrors.supertypes(seen_from) {
             let is_object = &*self.known.mirrors.get(supertype).name == "java/lang/Object";
             if self.known.is_inside(supertype, caller) || is_object && !by_own_type {

@@ -15,18 +15,18 @@ use super::record::Drop;
 
 impl Plan {
     /// A class file goes out without its dropped methods' probes.
-    pub(super) fn hand_out_dropped(&mut self, methods: &mut Methods, key: ClassKey) {
-        self.turn_dropped(methods, Some(key), Drop::Due, Drop::HandedOut);
+    pub(super) fn submit_dropped(&mut self, methods: &mut Methods, key: ClassKey) {
+        self.turn_dropped(methods, Some(key), Drop::Due, Drop::Submitted);
     }
 
     /// HotSpot does not take it.
     pub(super) fn drop_refused(&mut self, methods: &mut Methods, key: ClassKey) {
-        self.turn_dropped(methods, Some(key), Drop::HandedOut, Drop::Refused);
+        self.turn_dropped(methods, Some(key), Drop::Submitted, Drop::Refused);
     }
 
     /// It was not answered in time.
     pub(super) fn drop_again(&mut self, methods: &mut Methods, key: ClassKey) {
-        self.turn_dropped(methods, Some(key), Drop::HandedOut, Drop::Due);
+        self.turn_dropped(methods, Some(key), Drop::Submitted, Drop::Due);
     }
 
     fn turn_dropped(&mut self, methods: &mut Methods, class: Option<ClassKey>, from: Drop, to: Drop) {
@@ -71,12 +71,12 @@ impl CallGraph {
         self.plan
             .dropping
             .iter()
-            .any(|id| self.methods.record(*id).is_some_and(|record| record.drop == Drop::HandedOut))
+            .any(|id| self.methods.record(*id).is_some_and(|record| record.drop == Drop::Submitted))
     }
 
     /// A hotswap is over, and what HotSpot refused has been told.
     pub fn drops_accepted(&mut self) {
-        self.plan.turn_dropped(&mut self.methods, None, Drop::HandedOut, Drop::Done);
+        self.plan.turn_dropped(&mut self.methods, None, Drop::Submitted, Drop::Done);
     }
 
     /// What became of methods that were to be dropped, since the last call: each with whether it was restored.
@@ -85,7 +85,7 @@ impl CallGraph {
         for method in std::mem::take(&mut self.plan.dropping) {
             match self.methods.record(method).map(|record| record.drop) {
                 Some(Drop::Done) => ended.push((method, true)),
-                Some(Drop::Due | Drop::HandedOut) => self.plan.dropping.push(method),
+                Some(Drop::Due | Drop::Submitted) => self.plan.dropping.push(method),
                 _ => ended.push((method, false)),
             }
         }

@@ -22,9 +22,9 @@ pub(super) struct Escape {
     /// Types that methods mention by which objects leave the filter, or are passed on.
     pub(super) mentioned: FxHashSet<ClassKey>,
     /// Types of objects that escape to code outside the filter.
-    pub(super) handed_out: FxHashMap<ClassKey, Source>,
+    pub(super) types: FxHashMap<ClassKey, Source>,
     /// The same, not loaded yet.
-    pub(super) handed_out_pending: FxHashMap<Arc<str>, Source>,
+    pub(super) pending_types: FxHashMap<Arc<str>, Source>,
     /// Callbacks that are withheld.
     pub(super) mentions: Mentions,
 }

@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
-use headwater_rewriter::{CallSite, CallSites, ClassFile, Likelihood, call_sites};
+use headwater_rewriter::{CallSite, CallSites, ClassFile, Likelihood, Place, Request, call_sites};
 use headwater_terms::Scheme;
 use headwater_terms::reach::Way;
 use rustc_hash::FxHashMap;
@@ -42,14 +42,25 @@ pub struct Guarded {
     /// Of the call, in its code.
     pub offset: u32,
     /// What the probe tells.
-    pub told: Told,
+    pub(super) told: Told,
     /// The caller.
     method: MethodId,
 }
 
+impl Guarded {
+    /// What is asked of the rewriter for it.
+    pub fn request(&self) -> Request {
+        let &Guarded { method_index, offset, told, .. } = self;
+        match told {
+            Told::Passed(guard) => Request { method_index, id: guard.0, place: Place::Before { offset } },
+            Told::Receiver(call) => Request { method_index, id: call, place: Place::Receiver { offset } },
+        }
+    }
+}
+
 /// What a guard tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub(super) enum Told {
     /// That it is passed, by its number; methods have others.
     Passed(MethodId),
     /// What the call is made on, and which call.
@@ -286,13 +297,18 @@ impl CallGraph {
     }
 
     /// The guards in a class file. A method that was dropped keeps its own: they are all that tells of what it calls.
-    pub fn guards(&mut self, class: Option<ClassId>, loader: LoaderId, name: &str, bytes: &[u8]) -> Vec<Guarded> {
+    pub(super) fn guards(
+        &mut self,
+        class: Option<ClassId>,
+        loader: LoaderId,
+        name: &str,
+        file: &ClassFile<'_>,
+    ) -> Vec<Guarded> {
         let key = match class {
             Some(class) => self.known.mirrors.by_id(class),
             None => self.known.mirrors.being_loaded(loader, name),
         };
         let Some(key) = key.filter(|_| !self.known.roots_only) else { return Vec::new() };
-        let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
         let mut guarded = Vec::new();
         for method in file.methods() {
             let Some(signature) = self.known.mirrors.known_signature(&method.name(), &method.descriptor()) else {
@@ -306,7 +322,7 @@ impl CallGraph {
             if self.plan.guards.of.get(&id).is_some_and(has_none) {
                 continue;
             }
-            let Ok(sites) = call_sites(&file, method.index) else { continue };
+            let Ok(sites) = call_sites(file, method.index) else { continue };
             self.guard(id, &sites);
             let Some(here) = self.plan.guards.of.get(&id).filter(|it| it.in_code) else { continue };
             for call in &sites.calls {

@@ -70,7 +70,7 @@ const PLACES: [(&str, &[&str], Passing); 18] = [
 
 /// A place at which work passes from thread to thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub(super) struct Passage {
     /// Of the method, in the class file's order.
     pub method_index: usize,
     /// An argument, or what is around the work.
@@ -105,15 +105,22 @@ impl Plan {
 
 impl CallGraph {
     /// The passages in a class file that are to be probed.
-    pub fn passages(&self, loader: LoaderId, class: Option<ClassId>, name: &str, bytes: &[u8]) -> Vec<Passage> {
+    pub(super) fn passages(
+        &self,
+        loader: LoaderId,
+        class: Option<ClassId>,
+        name: &str,
+        file: &ClassFile<'_>,
+    ) -> Vec<Passage> {
         let wanted = self.known.options.follow_threads && !self.known.roots_only && loader == LoaderId::BOOT;
         if !wanted || !PLACES.iter().any(|(owner, ..)| *owner == name) {
             return Vec::new();
         }
-        let is_passing = self.plan.is_passing(&self.known, class);
-        let Some(file) = ClassFile::parse(bytes).ok().filter(|_| is_passing) else { return Vec::new() };
+        if !self.plan.is_passing(&self.known, class) {
+            return Vec::new();
+        }
         let places = PLACES.iter().filter(|(owner, ..)| *owner == name);
-        places.flat_map(|(_, methods, passing)| passages_in(&file, methods, *passing)).collect()
+        places.flat_map(|(_, methods, passing)| passages_in(file, methods, *passing)).collect()
     }
 
     /// A passage cannot be probed.

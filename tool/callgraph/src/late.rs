@@ -87,7 +87,7 @@ impl CallGraph {
         let missed = self.methods.missed().filter(|(_, missed)| missed.until.is_none());
         // A class that is redefined is counted from the beginning.
         let is_redefined = |class| {
-            self.methods.in_class(class).iter().any(|id| self.methods.record(*id).is_some_and(|it| it.handed_out))
+            self.methods.in_class(class).iter().any(|id| self.methods.record(*id).is_some_and(|it| it.submitted))
         };
         let seldom = |(id, missed): (MethodId, Missed)| {
             let record = self.methods.record(id)?;

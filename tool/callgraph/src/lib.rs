@@ -30,7 +30,6 @@ mod expansion;
 mod filter;
 mod foresee;
 mod guards;
-mod handing_out;
 mod handover;
 mod hidden;
 mod known;
@@ -53,6 +52,7 @@ mod reachable;
 mod receivers;
 mod record;
 mod reflection;
+mod requests;
 mod resolve;
 mod roots;
 mod select;
@@ -67,20 +67,16 @@ mod watched;
 
 pub use cause::Moment;
 pub use filter::{JdkMethods, Options};
-pub use guards::{Guarded, Told};
-pub use handing_out::{Occasion, Selected};
-pub use handover::Passage;
+pub use guards::Guarded;
 pub use late::Unseen;
 pub use lines::Lines;
-pub use natives::NativeCall;
 pub use open_calls::OpenThread;
 pub use origins::{Fate, Origin, Unselected};
 pub use policy::{Mechanism, NoMechanism, Without};
 pub use record::{MethodRecord, Missed, PatternIndex};
 pub use reflection::Invoker;
+pub use requests::{Occasion, Requests};
 pub use roots::{LeftAlone, RootMatch};
-pub use sites::ObjectSite;
-pub use waits::WaitPlace;
 
 use escape::Escape;
 use known::Known;
@@ -218,7 +214,7 @@ impl CallGraph {
         self.known.roots_only = true;
         self.plan.to_hotswap.clear();
         let is_other = |method: &&MethodRecord| {
-            method.handed_out && method.refused.is_none() && !method.is_native && method.root_of.is_empty()
+            method.submitted && method.refused.is_none() && !method.is_native && method.root_of.is_empty()
         };
         let others = self.methods.all().iter().filter(is_other).map(|method| method.key);
         let others = others.chain(self.plan.reflection.probed.iter().copied()).chain(self.plan.natives.probed());
@@ -260,7 +256,7 @@ impl CallGraph {
 
     /// A hotswap is over, and what HotSpot refused has been told: the code of what was instrumented by it is known now.
     pub fn hotswapped(&mut self) -> Step {
-        for id in std::mem::take(&mut self.plan.handed_out) {
+        for id in std::mem::take(&mut self.plan.submitted) {
             self.methods.is_in_place(id);
         }
         self.drops_accepted();
@@ -418,7 +414,7 @@ impl CallGraph {
 
     /// How many methods are instrumented.
     pub fn instrumented(&self) -> usize {
-        self.methods.all().iter().filter(|method| method.handed_out && method.refused.is_none()).count()
+        self.methods.all().iter().filter(|method| method.submitted && method.refused.is_none()).count()
     }
 
     /// Methods that should be instrumented and are not, with the reason.

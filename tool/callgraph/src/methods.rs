@@ -189,7 +189,7 @@ impl Methods {
             guess: Guess::None,
             called_next: false,
             missed: None,
-            handed_out: false,
+            submitted: false,
             in_place: false,
             drop: Drop::No,
             history: History { cause, trigger: self.trigger, found: self.now, probed: None, was_unnamed: false },

@@ -39,7 +39,7 @@ struct Call {
 
 /// A call instruction that is to be probed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NativeCall {
+pub(super) struct NativeCall {
     /// The method that it is in, in the class file's order.
     pub method_index: usize,
     /// Where it is in that method's code.
@@ -278,14 +278,20 @@ impl Methods {
         record.is_native = true;
         // It has no callees that could be found, and no code to be replaced.
         record.expanded = true;
-        (record.handed_out, record.in_place) = (true, true);
+        (record.submitted, record.in_place) = (true, true);
         Some(id)
     }
 }
 
 impl CallGraph {
     /// The calls to be probed in a class file.
-    pub fn native_calls(&self, class: Option<ClassId>, loader: LoaderId, name: &str, bytes: &[u8]) -> Vec<NativeCall> {
+    pub(super) fn native_calls(
+        &self,
+        class: Option<ClassId>,
+        loader: LoaderId,
+        name: &str,
+        file: &ClassFile<'_>,
+    ) -> Vec<NativeCall> {
         let key = match class {
             Some(class) => self.known.mirrors.by_id(class),
             None => self.known.mirrors.being_loaded(loader, name),
@@ -293,14 +299,13 @@ impl CallGraph {
         let Some(key) = key.filter(|key| !self.known.roots_only && self.plan.natives.classes.contains(key)) else {
             return Vec::new();
         };
-        let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
         let mut found = Vec::new();
         for method in file.methods() {
             let signature = self.known.mirrors.known_signature(&method.name(), &method.descriptor());
             let calls = signature.and_then(|signature| self.plan.natives.calls.get(&(key, signature)));
             let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { continue };
             // Of these bytes, which another agent may have changed since they were looked at.
-            for site in call_sites(&file, method.index).unwrap_or_default().calls {
+            for site in call_sites(file, method.index).unwrap_or_default().calls {
                 let signature = self.known.mirrors.known_signature(&site.name, &site.descriptor);
                 let is_it = |call: &Call| {
                     call.kind == site.kind && call.owner == site.owner && Some(call.signature) == signature

@@ -22,7 +22,7 @@ pub(super) struct Plan {
     /// So many can be hotswapped soon; `None` if there is no limit.
     pub(super) room: Option<usize>,
     /// Methods whose instrumented code has been given to the JVM, and not been accepted by HotSpot yet.
-    pub(super) handed_out: Vec<MethodId>,
+    pub(super) submitted: Vec<MethodId>,
     /// ... and methods of classes that are being loaded: whether they have that code is told when they are linked.
     pub(super) loading: FxHashMap<ClassKey, Vec<MethodId>>,
     /// Methods that are to be dropped, or were since somebody asked.

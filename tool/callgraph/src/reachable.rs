@@ -40,7 +40,7 @@ pub(super) enum Applied {
     /// It may be initialised.
     Initializer(Caller),
     /// Objects of it leave the filter as objects of these; of any, if there are none.
-    HandedOut(Caller, Arc<[ClassKey]>),
+    Escaped(Caller, Arc<[ClassKey]>),
 }
 
 /// The memory of the call graph.

@@ -24,7 +24,7 @@ pub(super) enum Drop {
     /// Its class is to be hotswapped without it.
     Due,
     /// Its original code has been given to the JVM, and not been accepted by HotSpot yet.
-    HandedOut,
+    Submitted,
     /// It was restored.
     Done,
     /// HotSpot did not take it back.
@@ -97,7 +97,7 @@ pub struct MethodRecord {
     /// When it may have been called before it was instrumented.
     pub(super) missed: Option<Missed>,
     /// It has been instrumented, in a class file for the JVM or, if it is native, where it is called.
-    pub(super) handed_out: bool,
+    pub(super) submitted: bool,
     /// HotSpot has accepted its instrumented code.
     pub(super) in_place: bool,
     pub(super) drop: Drop,
@@ -107,7 +107,7 @@ pub struct MethodRecord {
 impl MethodRecord {
     /// Whether it is not to be instrumented any more.
     pub(super) fn is_dropped(&self) -> bool {
-        matches!(self.drop, Drop::Due | Drop::HandedOut | Drop::Done)
+        matches!(self.drop, Drop::Due | Drop::Submitted | Drop::Done)
     }
 
     /// `a.b.C.m(I)V`; of lines, `a.b.C.m(I)V:120-148`.

@@ -197,13 +197,12 @@ impl CallGraph {
     }
 
     /// The invokers in a class file that are to be probed.
-    pub fn invokers(&self, class: Option<ClassId>, bytes: &[u8]) -> Vec<Invoker> {
+    pub(super) fn invokers(&self, class: Option<ClassId>, file: &ClassFile<'_>) -> Vec<Invoker> {
         let key = class.and_then(|class| self.known.mirrors.by_id(class));
         let Some(key) = key.filter(|key| !self.known.roots_only && self.plan.reflection.probed.contains(key)) else {
             return Vec::new();
         };
         let name = &self.known.mirrors.get(key).name;
-        let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
         let scope = if self.known.options.jdk == JdkMethods::All { OF_JDK_TOO } else { 0 };
         let mut invokers = Vec::new();
         for gate in GATES.iter().filter(|gate| *gate.class == **name) {

@@ -377,7 +377,7 @@ impl CallGraph {
                     self.begin_to_leave(supertype, (signature, from.caller));
                 }
             }
-            self.hand_out_again(class, supertype);
+            self.escape_again(class, supertype);
         }
         self.expose_if_open(class);
     }
@@ -425,7 +425,7 @@ impl CallGraph {
                     self.select_declared(class, |_, signature| {
                         targets.iter().find(|(wanted, _)| *wanted == signature).map(|(_, from)| *from)
                     });
-                    self.hand_out_again(class, supertype);
+                    self.escape_again(class, supertype);
                 }
                 self.expose_if_open(class);
                 // What was not known is asked for when the class has been linked.

@@ -150,7 +150,7 @@ impl CallGraph {
             self.reach_initializer(class, loader, from(Way::Initializer), &mut callees);
         }
         self.reachable.hidden.set_probability(CALLED_BACK);
-        self.hand_out(sites, (key, signature), loader, from(Way::Callback), &mut callees);
+        self.escape_through(sites, (key, signature), loader, from(Way::Callback), &mut callees);
         self.reachable.hidden.end();
         callees
     }

@@ -11,13 +11,13 @@ use headwater_terms::pattern::class_name;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
-use super::handing_out::Selected;
 use super::lines::Lines;
 use super::mirror::{ClassKey, Signature};
+use super::requests::Selected;
 
 /// A place in a class file where objects are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ObjectSite {
+pub(super) struct ObjectSite {
     /// Of the method, in the class file's order.
     pub method_index: usize,
     /// Of the instruction, in its code.
@@ -79,12 +79,12 @@ fn name(made: &str, class: &str, line: Option<u16>) -> String {
 
 impl CallGraph {
     /// Where selected methods of a class file make objects, if these are counted. Of a method that is selected by its lines, what those make.
-    pub fn object_sites(
+    pub(super) fn object_sites(
         &mut self,
         class: Option<ClassId>,
         loader: LoaderId,
         name: &str,
-        bytes: &[u8],
+        file: &ClassFile<'_>,
         selected: &[Selected],
     ) -> Vec<ObjectSite> {
         if !self.known.options.objects || self.known.roots_only || selected.is_empty() {
@@ -94,7 +94,7 @@ impl CallGraph {
             Some(class) => self.known.mirrors.by_id(class),
             None => self.known.mirrors.being_loaded(loader, name),
         };
-        let (Some(key), Ok(file)) = (key, ClassFile::parse(bytes)) else { return Vec::new() };
+        let Some(key) = key else { return Vec::new() };
         let mut methods: Vec<usize> = selected.iter().map(|method| method.method_index).collect();
         methods.dedup();
         let (mut sites, mut are_enough) = (Vec::new(), true);
@@ -107,7 +107,7 @@ impl CallGraph {
                 let in_lines = |lines: Lines| line.is_some_and(|line| (lines.first..=lines.last).contains(&line));
                 selected.iter().any(|it| it.method_index == method_index && it.lines.is_none_or(in_lines))
             };
-            let all = allocation_sites(&file, method_index).unwrap_or_default();
+            let all = allocation_sites(file, method_index).unwrap_or_default();
             for site in all.into_iter().filter(|site| is_selected(site.line)) {
                 let offset = site.offset;
                 match self.plan.sites.number((key, signature, site), name) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use headwater_protocol::message::{Frame, MethodRef, ThreadStack};
 use headwater_protocol::{LoaderId, ThreadId};
+use headwater_rewriter::ClassFile;
 
 use super::*;
 use headwater_terms::pattern::ClassPattern;
@@ -25,6 +26,10 @@ mod waits;
 mod watched;
 
 use played_jvm::{APPLICATION, PlayedJvm};
+
+fn parsed(bytes: &[u8]) -> ClassFile<'_> {
+    ClassFile::parse(bytes).expect("a class file")
+}
 
 fn options(root: &str) -> Options {
     Options { roots: vec![root.parse().expect("a pattern")], ..Options::default() }
@@ -198,7 +203,7 @@ fn a_refused_class_is_left_alone_and_named() {
     assert_eq!(jvm.graph.skipped(), [], "it runs instrumented already");
     let bytes = jvm.classes["Square"].bytes.clone();
     jvm.graph.methods.record_mut(area).expect("it is selected").in_place = false;
-    jvm.graph.class_bytes(Occasion::Retransforming(square), APPLICATION, "Square", &bytes);
+    jvm.graph.selected(Occasion::Retransforming(square), APPLICATION, "Square", &parsed(&bytes));
     jvm.graph.class_refused(square, "no".into());
     assert_eq!(jvm.graph.skipped(), [("Square.area()I".to_owned(), "no".to_owned())]);
     assert_eq!(jvm.graph.instrumented(), 2);
@@ -210,7 +215,7 @@ fn only_what_was_instrumented_gets_its_own_code_back_when_the_roots_are_timed() 
     jvm.enter("Main.root(LShape;)I");
     // As if the limits had not let it be instrumented yet.
     let area = jvm.ids["Disc.area()I"];
-    jvm.graph.methods.record_mut(area).expect("it is selected").handed_out = false;
+    jvm.graph.methods.record_mut(area).expect("it is selected").submitted = false;
     let [main, square] = ["Main", "Square"].map(|name| jvm.classes[name].id);
     let others = jvm.graph.keep_only_roots();
     assert!(others.len() == 2 && others.contains(&main) && others.contains(&square), "{others:?}");

@@ -193,7 +193,7 @@ impl CallGraph {
         for class in std::mem::take(&mut self.reachable.unlinked.bare) {
             let methods = self.methods.in_class(class);
             let records = || methods.iter().filter_map(|method| self.methods.record(*method));
-            if records().any(|record| !record.handed_out && record.refused.is_none()) {
+            if records().any(|record| !record.submitted && record.refused.is_none()) {
                 // It comes in the next batch.
                 self.reachable.unlinked.bare.push(class);
             } else if threads > 1 {

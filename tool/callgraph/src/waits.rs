@@ -12,10 +12,10 @@ use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::{ClassFile, Place, call_sites};
 
 use super::CallGraph;
-use super::handing_out::Selected;
 use super::known::Known;
 use super::mirror::ClassKey;
 use super::record::MethodRecord;
+use super::requests::Selected;
 
 /// What waits in a method.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ const PLACES: [(&str, &[&str], Waiting, Wait); 19] = [
 
 /// A place where a thread may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WaitPlace {
+pub(super) struct WaitPlace {
     /// Of the method, in the class file's order.
     pub method_index: usize,
     /// All of it, or a call.
@@ -123,7 +123,7 @@ impl CallGraph {
 
     fn instrument_again(&mut self, is_meant: impl Fn(&CallGraph, &MethodRecord) -> bool) -> Vec<ClassId> {
         let is_instrumented = |method: &&MethodRecord| {
-            method.handed_out && method.refused.is_none() && !method.is_native && !method.is_dropped()
+            method.submitted && method.refused.is_none() && !method.is_native && !method.is_dropped()
         };
         let again = self.methods.all().iter().filter(is_instrumented).filter(|method| is_meant(self, method));
         let again: Vec<ClassKey> = again.map(|method| method.key).collect();
@@ -141,12 +141,12 @@ impl CallGraph {
     }
 
     /// The places in a class file where threads may wait: in the JDK's methods, and where selected ones sleep.
-    pub fn wait_places(
+    pub(super) fn wait_places(
         &self,
         class: Option<ClassId>,
         loader: LoaderId,
         name: &str,
-        bytes: &[u8],
+        file: &ClassFile<'_>,
         selected: &[Selected],
     ) -> Vec<WaitPlace> {
         let is_jdks = loader == LoaderId::BOOT && self.known.tells(name);
@@ -154,37 +154,35 @@ impl CallGraph {
         if self.known.roots_only || !(is_jdks || are_calls_told) {
             return Vec::new();
         }
-        let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
         let mut methods: Vec<usize> = selected.iter().map(|method| method.method_index).collect();
         methods.dedup();
         let native = |method| NATIVE.into_iter().map(move |(calls, wait)| (method, calls, wait));
         let calls = methods.into_iter().filter(|_| are_calls_told).flat_map(native);
         let mut places: Vec<WaitPlace> =
-            calls.flat_map(|(method, calls, wait)| places_in(&file, method, calls, wait)).collect();
+            calls.flat_map(|(method, calls, wait)| places_in(file, method, calls, wait)).collect();
         if is_jdks && self.plan.is_passing(&self.known, class) {
             let of_class = PLACES.iter().filter(|(class, _, _, wait)| *class == name && self.known.are_told(*wait));
             for (_, names, waiting, wait) in of_class {
                 let named =
                     file.methods().iter().filter(|it| it.has_code() && names.iter().any(|name| *it.name() == **name));
-                places.extend(named.flat_map(|method| places_in(&file, method.index, *waiting, *wait)));
+                places.extend(named.flat_map(|method| places_in(file, method.index, *waiting, *wait)));
             }
         }
         places
     }
 
     /// The constructors in a class file, by their indices, in which exceptions are made that are to tell so.
-    pub fn exception_constructors(
+    pub(super) fn exception_constructors(
         &self,
         class: Option<ClassId>,
         loader: LoaderId,
         name: &str,
-        bytes: &[u8],
+        file: &ClassFile<'_>,
     ) -> Vec<usize> {
         let is_wanted = self.known.options.exceptions && !self.known.roots_only;
         if !is_wanted || loader != LoaderId::BOOT || name != THROWABLE || !self.plan.is_passing(&self.known, class) {
             return Vec::new();
         }
-        let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
         file.methods().iter().filter(|it| it.has_code() && *it.name() == *"<init>").map(|it| it.index).collect()
     }
 

@@ -4,10 +4,12 @@ use std::time::Instant;
 
 use headwater_protocol::word::Counting;
 use headwater_protocol::{ClassId, LoaderId, MethodId, ThreadId};
-use headwater_rewriter::{Around, Exceptions, Instructions, Place, Probes, Refusal, Refused, Request, Rewritten};
+use headwater_rewriter::{
+    Around, ClassFile, Exceptions, Instructions, Place, Probes, Refusal, Refused, Request, instrument_class,
+};
 
 use super::{REWRITING, Session};
-use crate::callgraph::{Guarded, Invoker, Lines, Occasion, Selected, Told};
+use crate::callgraph::{Guarded, Invoker, Occasion, Requests};
 
 /// What the probes call in the target.
 const PROBES: Probes<'static> = Probes {
@@ -67,79 +69,48 @@ impl Session {
         if self.stopping {
             return None;
         }
+        let file = match ClassFile::parse(bytes) {
+            Ok(file) => file,
+            // One that is being loaded is the JVM's to refuse, or to accept; either way we leave it alone.
+            Err(error) => {
+                if class.is_some() {
+                    self.remark(format!("the class file of {name} could not be read: {error}"));
+                }
+                return None;
+            }
+        };
         let by_graph = thread.is_some_and(|thread| self.inside.contains(&thread));
         let occasion = class.map_or(Occasion::Loading { by_graph }, Occasion::Retransforming);
-        let selected = self.graph.class_bytes(occasion, loader, name, bytes);
+        let Requests { mut guards, others: mut requests } = self.graph.requests(occasion, loader, name, &file);
         self.mark_roots();
-        let invokers = self.graph.invokers(class, bytes);
-        let methods = selected.iter().map(|method: &Selected| Request {
-            method_index: method.method_index,
-            id: method.id.0,
-            place: method.lines.map_or(Place::Method, Lines::place),
-        });
-        let arguments = invokers.iter().map(|invoker| Request {
-            method_index: invoker.method_index,
-            id: invoker.kind,
-            place: Place::FirstArgument,
-        });
-        let native_calls = self.graph.native_calls(class, loader, name, bytes).into_iter().map(|call| Request {
-            method_index: call.method_index,
-            id: call.id.0,
-            place: Place::Call { offset: call.offset },
-        });
-        let passages = self.graph.passages(loader, class, name, bytes).into_iter().map(|passage| Request {
-            method_index: passage.method_index,
-            id: passage.kind,
-            place: passage.place,
-        });
-        let waits = self.graph.wait_places(class, loader, name, bytes, &selected).into_iter().map(|waits| Request {
-            method_index: waits.method_index,
-            id: waits.wait.number(),
-            place: waits.place,
-        });
-        let constructors = self.graph.exception_constructors(class, loader, name, bytes).into_iter();
-        let made = constructors.map(|method_index| Request {
-            method_index,
-            id: headwater_runtime_java::exception::MADE,
-            place: Place::Constructed,
-        });
-        let objects = self.graph.object_sites(class, loader, name, bytes, &selected).into_iter().map(|site| Request {
-            method_index: site.method_index,
-            id: site.number,
-            place: Place::Allocation { offset: site.offset },
-        });
-        let others = arguments.chain(passages).chain(native_calls).chain(waits).chain(made).chain(objects);
-        let mut requests: Vec<Request> = methods.chain(others).collect();
-        let mut guards = self.graph.guards(class, loader, name, bytes);
         let mut without_guards = requests.len();
-        requests.extend(guards.iter().map(guard_request));
+        requests.extend(guards.iter().map(Guarded::request));
         if requests.is_empty() {
             return None;
         }
         let probes = &probes(self.probed);
-        let mut rewritten = headwater_rewriter::instrument(bytes, probes, &requests);
+        let mut rewritten = instrument_class(&file, probes, &requests);
         // What is only counted gives way first.
-        if let Ok(Rewritten { refused, .. }) = &rewritten
-            && let (crowding, others) = requests.iter().partition::<Vec<Request>, _>(|it| takes_room(it, refused))
-            && !crowding.is_empty()
-        {
+        let takes_room = |it: &Request| takes_room(it, &rewritten.refused);
+        let (crowding, others): (Vec<Request>, Vec<Request>) = requests.iter().partition(|it| takes_room(it));
+        if !crowding.is_empty() {
             self.graph.objects_refused(name, "their probes would make methods too large");
             without_guards -= crowding.len();
             requests = others;
-            rewritten = headwater_rewriter::instrument(bytes, probes, &requests);
+            rewritten = instrument_class(&file, probes, &requests);
         }
         // Perhaps there is room without them. Other methods keep theirs: they may be running.
-        while let Ok(Rewritten { refused, .. }) = &rewritten
-            && let (crowded, fit) = guards.iter().partition::<Vec<Guarded>, _>(|guard| is_in_the_way(guard, refused))
+        while let (crowded, fit) =
+            guards.iter().partition::<Vec<Guarded>, _>(|guard| is_in_the_way(guard, &rewritten.refused))
             && !crowded.is_empty()
         {
             self.graph.refuse_guards(&crowded);
             guards = fit;
             requests.truncate(without_guards);
-            requests.extend(guards.iter().map(guard_request));
-            rewritten = headwater_rewriter::instrument(bytes, probes, &requests);
+            requests.extend(guards.iter().map(Guarded::request));
+            rewritten = instrument_class(&file, probes, &requests);
         }
-        let full = rewritten.as_ref().map_or(Vec::new(), |rewritten| crowded(&rewritten.refused));
+        let full = crowded(&rewritten.refused);
         let is_crowding = |it: &Request| is_call(it.place) && full.contains(&it.method_index);
         let (crowding, others): (Vec<Request>, Vec<Request>) = requests.iter().partition(|it| is_crowding(it));
         if !crowding.is_empty() {
@@ -151,36 +122,25 @@ impl Session {
                 }
             }
             requests = others;
-            rewritten = headwater_rewriter::instrument(bytes, probes, &requests);
+            rewritten = instrument_class(&file, probes, &requests);
         }
-        match rewritten {
-            Ok(rewritten) => {
-                for refused in &rewritten.refused {
-                    let Request { method_index, id, place } = refused.request;
-                    let reason = refused.refusal.to_string();
-                    match place {
-                        Place::FirstArgument => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
-                        Place::Call { .. } => self.graph.native_call_refused(MethodId(id), &reason),
-                        Place::Argument { .. } | Place::Around { .. } => self.graph.passage_refused(name, &reason),
-                        Place::Wait { .. } | Place::Constructed => self.graph.wait_refused(name, &reason),
-                        Place::Allocation { .. } => self.graph.objects_refused(name, &reason),
-                        _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
-                        _ => self.graph.refused(MethodId(id), reason),
-                    }
-                }
-                for Refused { request, refusal } in rewritten.uncounted {
-                    self.not_counted(MethodId(request.id), &refusal);
-                }
-                (rewritten.refused.len() < requests.len()).then_some(rewritten.bytes)
-            }
-            Err(error) => {
-                for method in &selected {
-                    self.graph.refused(method.id, format!("its class file could not be read: {error}"));
-                }
-                self.remark(format!("the class file of {name} could not be read: {error}"));
-                None
+        for refused in &rewritten.refused {
+            let Request { method_index, id, place } = refused.request;
+            let reason = refused.refusal.to_string();
+            match place {
+                Place::FirstArgument => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
+                Place::Call { .. } => self.graph.native_call_refused(MethodId(id), &reason),
+                Place::Argument { .. } | Place::Around { .. } => self.graph.passage_refused(name, &reason),
+                Place::Wait { .. } | Place::Constructed => self.graph.wait_refused(name, &reason),
+                Place::Allocation { .. } => self.graph.objects_refused(name, &reason),
+                _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
+                _ => self.graph.refused(MethodId(id), reason),
             }
         }
+        for Refused { request, refusal } in rewritten.uncounted {
+            self.not_counted(MethodId(request.id), &refusal);
+        }
+        (rewritten.refused.len() < requests.len()).then_some(rewritten.bytes)
     }
 
     /// A method's instructions cannot be counted.
@@ -201,14 +161,6 @@ impl Session {
         for method in self.graph.take_new_roots() {
             self.segment.mark_root(method);
         }
-    }
-}
-
-fn guard_request(guard: &Guarded) -> Request {
-    let &Guarded { method_index, offset, told, .. } = guard;
-    match told {
-        Told::Passed(guard) => Request { method_index, id: guard.0, place: Place::Before { offset } },
-        Told::Receiver(call) => Request { method_index, id: call, place: Place::Receiver { offset } },
     }
 }
 

@@ -115,7 +115,7 @@ fn a_class_that_hotspot_does_not_take_back_keeps_its_probes() {
     let bytes = jvm.classes["Main"].bytes.clone();
     assert_eq!(jvm.graph.drop_methods(&[id]), [class]);
     assert!(!jvm.graph.is_dropping(), "nothing has been handed out");
-    let selected = jvm.graph.class_bytes(Occasion::Retransforming(class), APPLICATION, "Main", &bytes);
+    let selected = jvm.graph.selected(Occasion::Retransforming(class), APPLICATION, "Main", &parsed(&bytes));
     assert!(selected.iter().all(|method| method.id != id));
     assert!(jvm.graph.is_dropping());
     jvm.graph.class_refused(class, "it does not like it".to_owned());
@@ -123,7 +123,7 @@ fn a_class_that_hotspot_does_not_take_back_keeps_its_probes() {
     jvm.settle(step);
     assert_eq!(jvm.graph.take_drops(), [(id, false)]);
     assert!(!jvm.graph.can_drop(id), "it would not be otherwise the next time");
-    let selected = jvm.graph.class_bytes(Occasion::Retransforming(class), APPLICATION, "Main", &bytes);
+    let selected = jvm.graph.selected(Occasion::Retransforming(class), APPLICATION, "Main", &parsed(&bytes));
     assert!(selected.iter().any(|method| method.id == id), "its events are still counted");
 }
 
@@ -133,7 +133,7 @@ fn a_hotswap_that_nobody_answered_is_done_again() {
     let (id, class) = (jvm.ids[TINY], jvm.classes["Main"].id);
     let bytes = jvm.classes["Main"].bytes.clone();
     jvm.graph.drop_methods(&[id]);
-    jvm.graph.class_bytes(Occasion::Retransforming(class), APPLICATION, "Main", &bytes);
+    jvm.graph.selected(Occasion::Retransforming(class), APPLICATION, "Main", &parsed(&bytes));
     jvm.graph.hotswap_again(class);
     assert!(jvm.graph.take_drops().is_empty());
     let step = jvm.graph.hotswapped();

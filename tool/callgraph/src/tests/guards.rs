@@ -1,6 +1,7 @@
 //! Calls that are not expected to be made.
 
 use super::*;
+use crate::guards::Told;
 
 const SHOP: &str = "
     class Main {
@@ -30,7 +31,7 @@ impl PlayedJvm {
     /// The guards in a class's code, each with the method that it is in.
     pub(super) fn guards(&mut self, class: &str) -> Vec<(String, MethodId)> {
         let (id, bytes) = (self.classes[class].id, self.classes[class].bytes.clone());
-        let guards = self.graph.guards(Some(id), APPLICATION, class, &bytes);
+        let guards = self.graph.guards(Some(id), APPLICATION, class, &parsed(&bytes));
         let name = |guard: &Guarded| self.classes[class].methods[guard.method_index].name.clone();
         let passed = guards.iter().filter_map(|guard| match guard.told {
             Told::Passed(id) => Some((name(guard), id)),
@@ -100,7 +101,7 @@ fn what_never_ran_is_guarded_in_what_did() {
 fn what_cannot_be_guarded_is_selected_with_the_rest() {
     let mut jvm = shop(ahead()).attach(&["Main", "Texts"]);
     let (id, bytes) = (jvm.classes["Main"].id, jvm.classes["Main"].bytes.clone());
-    let guards = jvm.graph.guards(Some(id), APPLICATION, "Main", &bytes);
+    let guards = jvm.graph.guards(Some(id), APPLICATION, "Main", &parsed(&bytes));
     jvm.graph.refuse_guards(&guards);
     let step = jvm.graph.hotswapped();
     jvm.settle(step);
@@ -123,8 +124,11 @@ fn there_are_no_guards_where_nobody_waits() {
 fn a_class_that_is_being_loaded_has_guards_too() {
     let mut jvm = shop(Options { look_ahead: true, ..options("Main::price") }).attach(&["Texts"]);
     let bytes = jvm.classes["Main"].bytes.clone();
-    assert_eq!(jvm.graph.class_bytes(Occasion::Loading { by_graph: false }, APPLICATION, "Main", &bytes).len(), 1);
-    let guards = jvm.graph.guards(None, APPLICATION, "Main", &bytes);
+    assert_eq!(
+        jvm.graph.selected(Occasion::Loading { by_graph: false }, APPLICATION, "Main", &parsed(&bytes)).len(),
+        1
+    );
+    let guards = jvm.graph.guards(None, APPLICATION, "Main", &parsed(&bytes));
     let [Guarded { told: Told::Passed(guard), .. }] = guards[..] else {
         panic!("of its own methods nothing is known yet: {guards:?}")
     };

@@ -52,7 +52,7 @@ fn what_never_ran_and_nothing_in_the_jdk_can_call_waits_until_something_can() {
         // A class that mentions it comes.
         let bytes = jvm.classes[mentioning].bytes.clone();
         let by_graph = Occasion::Loading { by_graph: true };
-        assert!(jvm.graph.class_bytes(by_graph, LoaderId::BOOT, mentioning, &bytes).is_empty());
+        assert!(jvm.graph.selected(by_graph, LoaderId::BOOT, mentioning, &parsed(&bytes)).is_empty());
         let step = jvm.graph.class_prepared(jvm.info(mentioning));
         jvm.settle(step);
         assert!(jvm.instrumented.contains(ERROR), "before any code of {mentioning} runs");
@@ -67,7 +67,7 @@ fn what_a_class_mentions_that_came_before_we_asked_counts() {
     // It is being loaded when we list what the loaded ones mention.
     let bytes = jvm.classes["Publisher"].bytes.clone();
     let by_graph = Occasion::Loading { by_graph: false };
-    assert!(jvm.graph.class_bytes(by_graph, LoaderId::BOOT, "Publisher", &bytes).is_empty());
+    assert!(jvm.graph.selected(by_graph, LoaderId::BOOT, "Publisher", &parsed(&bytes)).is_empty());
     jvm.enter(ROOT);
     assert!(jvm.instrumented.contains(ERROR));
 }
@@ -120,7 +120,7 @@ fn what_can_be_called_now_is_not_forgotten_for_want_of_code() {
     jvm.enter(ROOT);
     assert!(!jvm.instrumented.contains(ERROR));
     let bytes = jvm.classes["Publisher"].bytes.clone();
-    jvm.graph.class_bytes(Occasion::Loading { by_graph: true }, LoaderId::BOOT, "Publisher", &bytes);
+    jvm.graph.selected(Occasion::Loading { by_graph: true }, LoaderId::BOOT, "Publisher", &parsed(&bytes));
     let step = jvm.graph.class_prepared(jvm.info("Publisher"));
     jvm.settle(step);
     assert!(jvm.instrumented.contains(ERROR), "its code was asked for first");

@@ -1,6 +1,7 @@
 //! Which calls are probed because they run native methods.
 
 use super::*;
+use crate::natives::NativeCall;
 
 const SOURCE: &str = "
     class Main {
@@ -21,7 +22,7 @@ fn attached(natives: bool) -> PlayedJvm {
 /// The native methods that are probed in `Main`, in the order of their calls.
 fn probed(jvm: &PlayedJvm) -> Vec<String> {
     let class = &jvm.classes["Main"];
-    let calls = jvm.graph.native_calls(Some(class.id), class.loader, "Main", &class.bytes);
+    let calls = jvm.graph.native_calls(Some(class.id), class.loader, "Main", &parsed(&class.bytes));
     assert!(calls.is_sorted_by_key(|call| call.offset));
     let record = |call: &NativeCall| jvm.graph.methods().iter().find(|record| record.id == call.id);
     calls.iter().map(|call| record(call).expect("a method of the graph").java_name()).collect()

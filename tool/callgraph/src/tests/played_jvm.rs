@@ -8,6 +8,8 @@ use headwater_rewriter::ClassFile;
 use headwater_tests::{compile_text, jdks};
 
 use super::super::*;
+use super::parsed;
+use crate::requests::Selected;
 
 pub(super) const APPLICATION: LoaderId = LoaderId(2);
 
@@ -199,7 +201,7 @@ impl PlayedJvm {
     /// A class's file comes by the load hook.
     pub(super) fn define(&mut self, name: &str, by_graph: bool) {
         let bytes = self.classes[name].bytes.clone();
-        let selected = self.graph.class_bytes(Occasion::Loading { by_graph }, APPLICATION, name, &bytes);
+        let selected = self.graph.selected(Occasion::Loading { by_graph }, APPLICATION, name, &parsed(&bytes));
         if !self.unanswered.contains(&name) {
             self.instrument(name, &selected);
         }
@@ -273,7 +275,8 @@ impl PlayedJvm {
                         let (name, class) = self.classes.iter().find(|(_, class)| class.id == id).expect("as above");
                         assert!(class.linked, "{name} is hotswapped before it is linked");
                         let (name, bytes) = (name.clone(), class.bytes.clone());
-                        let selected = self.graph.class_bytes(Occasion::Retransforming(id), APPLICATION, &name, &bytes);
+                        let selected =
+                            self.graph.selected(Occasion::Retransforming(id), APPLICATION, &name, &parsed(&bytes));
                         // Each retransformation begins with the original.
                         self.instrumented.retain(|method| !method.starts_with(&format!("{name}.")));
                         self.instrument(&name, &selected);

@@ -1,6 +1,7 @@
 //! Where objects are made.
 
 use super::*;
+use crate::sites::ObjectSite;
 
 const SOURCE: &str = "
     class Main {
@@ -18,8 +19,8 @@ fn attached(options: Options) -> PlayedJvm {
 /// The sites that are probed in `Main`: by their methods, and what is made.
 fn probed(jvm: &mut PlayedJvm) -> Vec<(usize, String)> {
     let class = &jvm.classes["Main"];
-    let selected = jvm.graph.class_bytes(Occasion::Retransforming(class.id), class.loader, "Main", &class.bytes);
-    let sites = jvm.graph.object_sites(Some(class.id), class.loader, "Main", &class.bytes, &selected);
+    let selected = jvm.graph.selected(Occasion::Retransforming(class.id), class.loader, "Main", &parsed(&class.bytes));
+    let sites = jvm.graph.object_sites(Some(class.id), class.loader, "Main", &parsed(&class.bytes), &selected);
     let named = |it: &ObjectSite| (it.method_index, jvm.graph.objects()[it.number as usize].to_string());
     sites.iter().map(named).collect()
 }

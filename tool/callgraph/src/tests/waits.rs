@@ -16,8 +16,8 @@ const SOURCE: &str = "
 /// The waits that are probed in `Main`: in which methods, of those that are instrumented.
 fn probed(jvm: &mut PlayedJvm) -> Vec<(Wait, bool)> {
     let class = &jvm.classes["Main"];
-    let selected = jvm.graph.class_bytes(Occasion::Retransforming(class.id), class.loader, "Main", &class.bytes);
-    let places = jvm.graph.wait_places(Some(class.id), class.loader, "Main", &class.bytes, &selected);
+    let selected = jvm.graph.selected(Occasion::Retransforming(class.id), class.loader, "Main", &parsed(&class.bytes));
+    let places = jvm.graph.wait_places(Some(class.id), class.loader, "Main", &parsed(&class.bytes), &selected);
     places.iter().map(|it| (it.wait, matches!(it.place, Place::Wait { call: Some(_) }))).collect()
 }
 
@@ -61,8 +61,8 @@ const TELLING: &str = "
 fn told(options: Options, loader: LoaderId, class: &str) -> (Vec<Wait>, usize) {
     let jvm = PlayedJvm::new(TELLING, options).attach(&["Main"]);
     let bytes = &jvm.classes["Main"].bytes;
-    let waits = jvm.graph.wait_places(None, loader, class, bytes, &[]);
-    let constructors = jvm.graph.exception_constructors(None, loader, class, bytes);
+    let waits = jvm.graph.wait_places(None, loader, class, &parsed(bytes), &[]);
+    let constructors = jvm.graph.exception_constructors(None, loader, class, &parsed(bytes));
     (waits.into_iter().map(|it| it.wait).collect(), constructors.len())
 }
 

@@ -1,11 +1,12 @@
-//! Handing out: which methods of a class file are to be instrumented, and what became of them.
+//! What is asked of the rewriter for a class file, and what became of the methods that are to be instrumented in it.
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
-use headwater_rewriter::ClassFile;
+use headwater_rewriter::{ClassFile, Place, Request};
 use headwater_terms::Scheme;
 use headwater_terms::reach::Trigger;
 
 use super::CallGraph;
+use super::guards::Guarded;
 use super::known::Known;
 use super::lines::Lines;
 use super::methods::Methods;
@@ -25,13 +26,22 @@ pub enum Occasion {
 
 /// A method to be instrumented in a class file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Selected {
+pub(super) struct Selected {
     /// In the class file's order.
     pub method_index: usize,
     /// The id that its probes carry.
     pub id: MethodId,
     /// Only these lines of it.
     pub lines: Option<Lines>,
+}
+
+/// What is asked of the rewriter for a class file.
+#[derive(Clone, Debug, Default)]
+pub struct Requests {
+    /// What tells of calls that are not instrumented yet: it gives way where there is no room.
+    pub guards: Vec<Guarded>,
+    /// Everything else.
+    pub others: Vec<Request>,
 }
 
 impl Methods {
@@ -55,7 +65,7 @@ impl Methods {
         }
         for method in &selected {
             if let Some(record) = self.record_mut(method.id) {
-                record.handed_out = true;
+                record.submitted = true;
             }
         }
         selected
@@ -63,16 +73,67 @@ impl Methods {
 }
 
 impl CallGraph {
+    /// What is asked of the rewriter for a class file: once, whatever becomes of it then.
+    pub fn requests(&mut self, occasion: Occasion, loader: LoaderId, name: &str, file: &ClassFile<'_>) -> Requests {
+        let class = match occasion {
+            Occasion::Loading { .. } => None,
+            Occasion::Retransforming(id) => Some(id),
+        };
+        let selected = self.selected(occasion, loader, name, file);
+        let method = |method: &Selected| Request {
+            method_index: method.method_index,
+            id: method.id.0,
+            place: method.lines.map_or(Place::Method, Lines::place),
+        };
+        let mut requests: Vec<Request> = selected.iter().map(method).collect();
+        requests.extend(self.invokers(class, file).into_iter().map(|invoker| Request {
+            method_index: invoker.method_index,
+            id: invoker.kind,
+            place: Place::FirstArgument,
+        }));
+        requests.extend(self.passages(loader, class, name, file).into_iter().map(|passage| Request {
+            method_index: passage.method_index,
+            id: passage.kind,
+            place: passage.place,
+        }));
+        requests.extend(self.native_calls(class, loader, name, file).into_iter().map(|call| Request {
+            method_index: call.method_index,
+            id: call.id.0,
+            place: Place::Call { offset: call.offset },
+        }));
+        requests.extend(self.wait_places(class, loader, name, file, &selected).into_iter().map(|waits| Request {
+            method_index: waits.method_index,
+            id: waits.wait.number(),
+            place: waits.place,
+        }));
+        let constructors = self.exception_constructors(class, loader, name, file).into_iter();
+        requests.extend(constructors.map(|method_index| Request {
+            method_index,
+            id: headwater_runtime_java::exception::MADE,
+            place: Place::Constructed,
+        }));
+        requests.extend(self.object_sites(class, loader, name, file, &selected).into_iter().map(|site| Request {
+            method_index: site.method_index,
+            id: site.number,
+            place: Place::Allocation { offset: site.offset },
+        }));
+        Requests { guards: self.guards(class, loader, name, file), others: requests }
+    }
+
     /// The methods to be instrumented in a class file.
-    pub fn class_bytes(&mut self, occasion: Occasion, loader: LoaderId, name: &str, bytes: &[u8]) -> Vec<Selected> {
-        // A class that we cannot read is the JVM's to refuse, or to accept; either way we leave it alone.
-        let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
+    pub(super) fn selected(
+        &mut self,
+        occasion: Occasion,
+        loader: LoaderId,
+        name: &str,
+        file: &ClassFile<'_>,
+    ) -> Vec<Selected> {
         let id = match occasion {
-            Occasion::Loading { by_graph } => return self.loaded_bytes(by_graph, loader, name, bytes, &file),
+            Occasion::Loading { by_graph } => return self.selected_while_loading(by_graph, loader, name, file),
             Occasion::Retransforming(id) => id,
         };
         let Some(key) = self.known.mirrors.by_id(id) else { return Vec::new() };
-        self.known.code.add(key, Some(bytes.to_vec()));
+        self.known.code.add(key, Some(file.bytes().to_vec()));
         let is_due = self.plan.to_hotswap.contains(&key);
         self.methods.set_trigger(Trigger::Foreseen);
         self.foresee_overrides(key);
@@ -81,18 +142,17 @@ impl CallGraph {
             // What was foreseen is instrumented right here.
             self.plan.to_hotswap.remove(&key);
         }
-        let selected = self.methods.selected_in(&mut self.known, key, &file);
-        self.plan.handed_out.extend(selected.iter().map(|method| method.id));
-        self.plan.hand_out_dropped(&mut self.methods, key);
+        let selected = self.methods.selected_in(&mut self.known, key, file);
+        self.plan.submitted.extend(selected.iter().map(|method| method.id));
+        self.plan.submit_dropped(&mut self.methods, key);
         selected
     }
 
-    fn loaded_bytes(
+    fn selected_while_loading(
         &mut self,
         by_graph: bool,
         loader: LoaderId,
         name: &str,
-        bytes: &[u8],
         file: &ClassFile<'_>,
     ) -> Vec<Selected> {
         self.methods.set_trigger(Trigger::Loaded);
@@ -100,7 +160,7 @@ impl CallGraph {
         if loader.is_jdk() {
             self.escape.mentions.jdk_class_comes(&self.known, file);
         }
-        self.known.code.add(key, Some(bytes.to_vec()));
+        self.known.code.add(key, Some(file.bytes().to_vec()));
         self.apply_while_loading(key, name);
         if self.known.options.scheme == Scheme::Total {
             self.select_all_in(key);
@@ -119,18 +179,18 @@ impl CallGraph {
         selected
     }
 
-    /// A class has been linked, with the code that was handed out when it was loaded or, because its thread did not wait for that, with its own.
+    /// A class has been linked, with the code that it got when it was loaded or, because its thread did not wait for that, with its own.
     pub(super) fn came(&mut self, key: ClassKey, probed: bool) {
-        let handed_out = self.plan.loading.remove(&key).unwrap_or_default();
-        if !probed && (!handed_out.is_empty() || self.plan.passed.contains(&key)) {
+        let submitted = self.plan.loading.remove(&key).unwrap_or_default();
+        if !probed && (!submitted.is_empty() || self.plan.passed.contains(&key)) {
             self.plan.to_hotswap.insert(key);
         }
-        for id in handed_out {
+        for id in submitted {
             if probed {
                 self.methods.is_in_place(id);
             } else if let Some(record) = self.methods.record_mut(id) {
                 // Whoever links a class is about to call it.
-                (record.handed_out, record.called_next) = (false, true);
+                (record.submitted, record.called_next) = (false, true);
             }
         }
     }
@@ -165,8 +225,8 @@ impl CallGraph {
             }
         }
         let (refused, others): (Vec<MethodId>, Vec<MethodId>) =
-            std::mem::take(&mut self.plan.handed_out).into_iter().partition(|id| self.methods.key_of(*id) == Some(key));
-        self.plan.handed_out = others;
+            std::mem::take(&mut self.plan.submitted).into_iter().partition(|id| self.methods.key_of(*id) == Some(key));
+        self.plan.submitted = others;
         // Those that were instrumented before stay so: a refused retransformation changes nothing.
         for id in refused {
             if self.methods.record_mut(id).is_some_and(|record| !record.in_place) {
@@ -178,9 +238,9 @@ impl CallGraph {
     /// A class has its original code again, because nobody said in time what else.
     pub fn hotswap_again(&mut self, class: ClassId) {
         let Some(key) = self.known.mirrors.by_id(class) else { return };
-        let mut handed_out = std::mem::take(&mut self.plan.handed_out);
-        handed_out.retain(|id| self.methods.key_of(*id) != Some(key));
-        self.plan.handed_out = handed_out;
+        let mut submitted = std::mem::take(&mut self.plan.submitted);
+        submitted.retain(|id| self.methods.key_of(*id) != Some(key));
+        self.plan.submitted = submitted;
         self.plan.drop_again(&mut self.methods, key);
         self.plan.to_hotswap.insert(key);
     }
