@@ -6,35 +6,43 @@ use super::{Comparison, Per, Run};
 use crate::profile::Profile;
 use crate::report::units::plural;
 
-/// What should be the same of all runs: how it is called, and what it is of one.
-type Fact = (&'static str, fn(&Profile) -> String);
+/// What should be the same of all runs: how it is called, and what it is of one, as far as its file says.
+type Fact = (&'static str, fn(&Profile) -> Option<String>);
 
 /// Of runs that differ in these, there is no mean.
-const ESSENTIAL: [Fact; 3] = [
-    ("programs", |profile| profile.target.main.clone()),
-    ("roots", roots),
-    ("JDKs", |profile| profile.target.jdk.clone()),
-];
-const OTHERS: [Fact; 2] = [("hosts", |profile| profile.environment.host.clone()), ("clocks", clock)];
+const ESSENTIAL: [Fact; 3] = [("programs", program), ("roots", roots), ("JDKs", |profile| said(&profile.target.jdk))];
+const OTHERS: [Fact; 2] = [("hosts", |profile| said(&profile.environment.host)), ("clocks", clock)];
 
-fn roots(profile: &Profile) -> String {
+fn said(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Another tool's file that names no JVM is called by its own name.
+fn program(profile: &Profile) -> Option<String> {
+    let is_named = profile.imported.is_none() || profile.target.pid != 0;
+    said(&profile.target.main).filter(|_| is_named)
+}
+
+fn roots(profile: &Profile) -> Option<String> {
     let mut patterns: Vec<&str> = profile.roots.iter().map(|root| root.pattern.as_str()).collect();
     patterns.sort_unstable();
-    patterns.join(", ")
+    said(&patterns.join(", "))
 }
 
-fn clock(profile: &Profile) -> String {
-    match profile.clock.mode.period() {
-        Some(period) => format!("{} of {period:?}", profile.clock.source.name()),
-        None => profile.clock.source.name().to_owned(),
-    }
+/// What is imported, or sampled, has none of ours.
+fn clock(profile: &Profile) -> Option<String> {
+    let source = profile.imported.is_none().then(|| profile.clock.source.name())?;
+    Some(match profile.clock.mode.period() {
+        Some(period) => format!("{source} of {period:?}"),
+        None => source.to_owned(),
+    })
 }
 
-/// Each value once, with the files that have it.
-fn values<'a>(runs: &[Run<'a>], of: fn(&Profile) -> String) -> Vec<(String, Vec<&'a str>)> {
+/// Each value once, with the files that have it; what a file does not say is no value.
+fn values<'a>(runs: &[Run<'a>], of: fn(&Profile) -> Option<String>) -> Vec<(String, Vec<&'a str>)> {
     let mut values: Vec<(String, Vec<&str>)> = Vec::new();
     for run in runs {
-        let value = of(run.profile);
+        let Some(value) = of(run.profile) else { continue };
         match values.iter_mut().find(|(known, _)| *known == value) {
             Some((_, files)) => files.push(run.file),
             None => values.push((value, vec![run.file])),
@@ -44,7 +52,7 @@ fn values<'a>(runs: &[Run<'a>], of: fn(&Profile) -> String) -> Vec<(String, Vec<
 }
 
 /// How a side's runs differ, if they do.
-fn scattered(runs: &[Run<'_>], of: fn(&Profile) -> String) -> Option<String> {
+fn scattered(runs: &[Run<'_>], of: fn(&Profile) -> Option<String>) -> Option<String> {
     let values = values(runs, of);
     let described = |(value, files): &(String, Vec<&str>)| format!("{value} ({})", files.join(", "));
     (values.len() > 1).then(|| values.iter().map(described).collect::<Vec<_>>().join("; "))

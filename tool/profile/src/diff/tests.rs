@@ -373,6 +373,22 @@ fn runs_of_a_side_that_are_not_of_one_program_are_reported() {
 }
 
 #[test]
+fn what_a_file_does_not_say_is_no_difference() {
+    let ours = before();
+    assert!(!ours.roots.is_empty() && !ours.target.jdk.is_empty() && !ours.environment.host.is_empty());
+    let theirs = |name: &str| crate::import::read(name, &mut &b"com.acme.Shop.sell 7\n"[..]).expect("a profile");
+    let (first, second) = (theirs("1.collapsed"), theirs("2.collapsed"));
+    for (one, other) in [(&ours, &first), (&first, &ours), (&first, &second)] {
+        let notes = compare(one, other, None).notes();
+        assert!(notes.iter().all(|note| !note.contains("differ: ")), "{notes:?}");
+    }
+    let sides = ([ours.clone(), first], [ours, second]);
+    let comparison = several(&sides.0, &sides.1, None);
+    assert_eq!(comparison.warnings().iter().filter(|warning| warning.contains("different")).count(), 0);
+    assert!(comparison.notes().iter().all(|note| !note.contains("differ ")), "{:?}", comparison.notes());
+}
+
+#[test]
 fn a_malformed_condition_is_refused_with_its_column() {
     for (condition, expected) in [
         ("", "column 1: say what is compared: self(...), total(...), calls(...) or another metric"),
