@@ -50,15 +50,29 @@ const MOST_SETTINGS: usize = 256;
 /// Why a recording cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// It is cut off, or none.
+    /// It is none.
     #[error("at byte {at} there is no chunk of a recording")]
     NoChunk {
         /// Where.
         at: usize,
     },
+    /// It is cut off.
+    #[error("it is cut off at byte {at}, in a chunk that begins at byte {begin}{}", more(*.size))]
+    Cut {
+        /// How long it is.
+        at: usize,
+        /// Where its last chunk begins.
+        begin: usize,
+        /// How long that is by its own account, if that is still there.
+        size: Option<i64>,
+    },
     /// It makes no sense.
     #[error("{0}")]
     Format(&'static str),
+}
+
+fn more(size: Option<i64>) -> String {
+    size.map_or_else(String::new, |size| format!(" and has {size} bytes"))
 }
 
 /// Whether frames are told apart by their lines.
@@ -141,16 +155,19 @@ struct Chunk<'a> {
 
 impl<'a> Chunk<'a> {
     fn at(recording: &'a [u8], at: usize) -> Result<Chunk<'a>, ReadError> {
+        const MAGIC: &[u8] = b"FLR\0";
         let none = ReadError::NoChunk { at };
+        let cut = |size| ReadError::Cut { at: recording.len(), begin: at, size };
         let rest = &recording[at..];
-        if rest.len() < HEADER_BYTES || !rest.starts_with(b"FLR\0") {
-            return Err(none);
+        if !rest.starts_with(MAGIC) {
+            return Err(if MAGIC.starts_with(rest) { cut(None) } else { none });
         }
-        let size = usize::try_from(Chunk { bytes: rest }.field(SIZE_AT)).unwrap_or(0);
-        match rest.get(..size) {
-            Some(bytes) if size >= HEADER_BYTES => Ok(Chunk { bytes }),
-            _ => Err(none),
+        if rest.len() < HEADER_BYTES {
+            return Err(cut(None));
         }
+        let told = Chunk { bytes: rest }.field(SIZE_AT);
+        let size = usize::try_from(told).ok().filter(|size| *size >= HEADER_BYTES).ok_or(none)?;
+        rest.get(..size).map(|bytes| Chunk { bytes }).ok_or_else(|| cut(Some(told)))
     }
 
     /// Of the header: big-endian, eight bytes.

@@ -27,18 +27,34 @@ fn chunks_follow_one_another_with_constants_of_their_own() {
 #[test]
 fn what_is_no_recording_is_refused() {
     let chunk = recording(1, &[(1_000, &[RUN])]);
-    let at = |bytes: &[u8]| match samples(bytes) {
-        Err(ReadError::NoChunk { at }) => Some(at),
-        _ => None,
-    };
     assert_eq!(samples(&[]), Ok(Samples::default()));
-    assert_eq!(at(&chunk[..67]), Some(0));
-    assert_eq!(at(&[&chunk[..], &chunk[..40]].concat()), Some(chunk.len()));
-    for size in [0_i64, -1, chunk.len() as i64 + 1, i64::MAX] {
-        let mut wrong = chunk.clone();
-        wrong[8..16].copy_from_slice(&size.to_be_bytes());
-        assert_eq!(at(&wrong), Some(0), "{size}");
+    assert_eq!(samples(b"FLUR"), Err(ReadError::NoChunk { at: 0 }));
+    assert_eq!(samples(&[&chunk[..], b"FLUR"].concat()), Err(ReadError::NoChunk { at: chunk.len() }));
+    for size in [0, -1, 67] {
+        assert_eq!(samples(&of_size(&chunk, size)), Err(ReadError::NoChunk { at: 0 }), "{size}");
     }
+}
+
+fn of_size(chunk: &[u8], size: i64) -> Vec<u8> {
+    [&chunk[..8], &size.to_be_bytes(), &chunk[16..]].concat()
+}
+
+#[test]
+fn where_a_recording_is_cut_off_is_its_end() {
+    let chunk = recording(1, &[(1_000, &[RUN])]);
+    let length = chunk.len();
+    for kept in [1, 4, 67] {
+        let cut = ReadError::Cut { at: length + kept, begin: length, size: None };
+        assert_eq!(samples(&[&chunk[..], &chunk[..kept]].concat()), Err(cut), "{kept}");
+    }
+    for size in [length as i64 + 1, i64::MAX] {
+        let cut = ReadError::Cut { at: length, begin: 0, size: Some(size) };
+        assert_eq!(samples(&of_size(&chunk, size)), Err(cut), "{size}");
+    }
+    let said = samples(&chunk[..length - 9]).expect_err("it is cut off").to_string();
+    let expected =
+        format!("it is cut off at byte {}, in a chunk that begins at byte 0 and has {length} bytes", length - 9);
+    assert_eq!(said, expected);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! What such a file counts are the profile's metrics; of calls, times and a JVM it knows nothing, unless that is what it counts.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
@@ -69,7 +69,7 @@ impl Format {
         }
     }
 
-    /// By how a file begins, unpacked; `None` if it is no other tool's that can be read.
+    /// By how a file begins, unpacked, be that all of it or not; `None` if it is no other tool's that can be read.
     fn of(begins: &[u8]) -> Option<Format> {
         // A message's first field: the first kind of samples, which begins with a number itself.
         if let [0x0A, length @ 1..=16, 0x08 | 0x10, ..] = begins
@@ -89,8 +89,7 @@ impl Format {
         if text.trim_start().starts_with('{') {
             return text.contains("speedscope").then_some(Format::Speedscope);
         }
-        let first = text.lines().find(|line| !line.trim().is_empty())?;
-        collapsed::is_line(first).then_some(Format::Collapsed)
+        collapsed::begins_with(text, begins.len() >= BEGINNING).then_some(Format::Collapsed)
     }
 }
 
@@ -120,9 +119,12 @@ pub fn load(path: &Path) -> Result<Profile, ImportError> {
 /// If there is none.
 pub fn read(name: &str, input: &mut impl BufRead) -> Result<Profile, ImportError> {
     let failed = |error: io::Error| ImportError::Read { name: name.to_owned(), error };
-    let begins = input.fill_buf().map_err(failed)?;
-    if traces::is_recording(begins) {
-        return read_traces(name, input);
+    // A pipe gives a part of that at a time.
+    let mut begins = Vec::new();
+    input.by_ref().take(BEGINNING as u64).read_to_end(&mut begins).map_err(failed)?;
+    let mut input = Cursor::new(&begins).chain(input);
+    if traces::is_recording(&begins) {
+        return read_traces(name, &mut input);
     }
     if begins.starts_with(&[0x1F, 0x8B]) {
         let mut unpacked = Vec::new();
@@ -134,8 +136,8 @@ pub fn read(name: &str, input: &mut impl BufRead) -> Result<Profile, ImportError
         };
         return parse(name, format, &unpacked);
     }
-    let Some(format) = Format::of(begins) else {
-        return snapshot::read(input).map_err(|damage| SnapshotError::unreadable(name, damage).into());
+    let Some(format) = Format::of(&begins) else {
+        return snapshot::read(&mut input).map_err(|damage| SnapshotError::unreadable(name, damage).into());
     };
     let mut bytes = Vec::new();
     input.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;

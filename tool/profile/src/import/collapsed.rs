@@ -9,9 +9,23 @@ use crate::profile::Unit;
 /// What the kinds of frames are marked by, where they are.
 const MARKS: [&str; 5] = ["_[j]", "_[i]", "_[k]", "_[0]", "_[1]"];
 
+/// Whether a text, which may be cut, begins with a stack and its weight; with what can be one, if it is cut before the weight.
+pub(super) fn begins_with(text: &str, is_cut: bool) -> bool {
+    let Some(first) = text.split_inclusive('\n').find(|line| !is_none(line)) else { return is_cut };
+    match is_cut && !first.ends_with('\n') {
+        true => first.contains(';') && !first.contains(char::is_control),
+        false => is_line(first),
+    }
+}
+
 /// Whether it is a stack with a weight.
-pub(super) fn is_line(line: &str) -> bool {
+fn is_line(line: &str) -> bool {
     line.trim_end().rsplit_once(' ').is_some_and(|(stack, weight)| !stack.is_empty() && weight.parse::<f64>().is_ok())
+}
+
+/// Whether a line is empty, or a comment.
+fn is_none(line: &str) -> bool {
+    line.trim().is_empty() || line.starts_with('#')
 }
 
 pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
@@ -19,10 +33,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
     let mut builder = Builder::default();
     let metric = builder.metric(SAMPLES, Unit::Count);
     for (line, number) in text.lines().zip(1..) {
-        let line = line.trim_end();
-        if line.is_empty() {
+        if is_none(line) {
             continue;
         }
+        let line = line.trim_end();
         let parts = line.rsplit_once(' ').and_then(|(stack, weight)| Some((stack, weight.parse::<f64>().ok()?)));
         let Some((stack, weight)) = parts.filter(|(_, weight)| *weight >= 0.0) else {
             return Err(format!("line {number} does not end in a space and a number"));

@@ -105,6 +105,32 @@ fn collapsed_stacks_of_other_tools() {
 }
 
 #[test]
+fn a_stack_may_be_longer_than_what_a_file_is_known_by() {
+    let package = "a".repeat(2_000);
+    let deep: String = (0..100).map(|level| format!("{package}.B.m{level};")).collect();
+    assert!(deep.len() > 2 * BEGINNING);
+    for before in ["", "# what a tool says of itself: 7\n\n", &"#\n".repeat(BEGINNING)] {
+        let profile = imported(format!("{before}{deep}a.B.last 3\n").as_bytes());
+        let stacks = by_stack(&profile, &profile.merged, "samples");
+        assert_eq!(stacks.into_iter().map(|(stack, own)| (stack.len(), own)).collect::<Vec<_>>(), [(101, 3)]);
+    }
+    for other in ["# only a comment\n".to_owned(), format!("{}\n", "word ".repeat(BEGINNING)), "a;b\n".to_owned()] {
+        assert!(!complaint(other.as_bytes()).contains("looks like"), "{}", complaint(other.as_bytes()));
+    }
+    // What is cut and is none of it says so of its line.
+    let long = complaint(format!("{deep}\n").as_bytes());
+    assert!(long.contains("line 1 does not end in a space and a number"), "{long}");
+}
+
+/// A pipe has what was written last, and no more.
+#[test]
+fn a_file_that_comes_in_small_parts_is_known_all_the_same() {
+    let text = b"com.acme.Shop.checkout;com.acme.Shop.sell 3\n";
+    let profile = read("-", &mut BufReader::with_capacity(7, &text[..])).expect("a profile");
+    assert_eq!(by_stack(&profile, &profile.merged, "samples").into_values().sum::<u64>(), 3);
+}
+
+#[test]
 fn signatures_of_collapsed_stacks_make_machine_names() {
     let profile =
         imported(b"Main.run()[B_[i];com/acme/Shop.sell(Ljava/lang/String|[I)V_[j];operator new(unsigned long) 3\n");
