@@ -9,6 +9,7 @@ headwater_tests::trials! {
     }
     first_jdk {
         a_session_samples_beside_a_profile,
+        who_has_seen_enough_ends_what_is_shown_again_and_again,
         a_program_that_is_gone_and_a_period_that_is_none_are_named,
     }
 }
@@ -150,4 +151,21 @@ fn a_program_that_is_gone_and_a_period_that_is_none_are_named(jdk: &Jdk) {
     finish(target, jdk);
     let gone = run_headwater(&["sample", &pid]);
     assert_eq!(gone.status.code(), Some(3), "{}", String::from_utf8_lossy(&gone.stderr));
+}
+
+fn who_has_seen_enough_ends_what_is_shown_again_and_again(jdk: &Jdk) {
+    let (_classes, target) = burning(jdk);
+    let pid = target.pid().to_string();
+    for command in [&["sample", &pid][..], &["profile", &pid, "--root", "Burning::compute", "--bare", "off"]] {
+        let tool = headwater();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "{ \"$0\" \"$@\"; echo \"code $?\" >&2; } | head -1"]).arg(tool.get_program());
+        let mut reader = Process::spawn(shell.args(command).args(["-d", "1h", "--live=100ms"]));
+        reader.await_error_line("code 0");
+        let finished = reader.finish();
+        let said = finished.stderr.join("\n");
+        assert!(!said.contains("written") && !said.contains("roken"), "{command:?}: {said}");
+        assert_eq!(finished.stdout.len(), 1, "{command:?}: {:#?}", finished.stdout);
+    }
+    finish(target, jdk);
 }

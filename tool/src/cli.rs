@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 
 mod analyse;
 mod arguments;
@@ -34,6 +35,7 @@ use crate::jvm::process::has_program;
 use crate::jvm::{self, Jvm};
 use crate::logging;
 use crate::printable::printable_lines;
+use crate::profile::Profile;
 use crate::request::interrupted;
 use crate::request::output::{Origin, Output};
 use crate::whole_jvm::{Recorder, Whole, price_of_recorder};
@@ -156,6 +158,25 @@ fn write_whole(whole: &Whole, output: &Output) -> io::Result<ExitCode> {
         Ok(()) | Err(_) if *target_ended => Ok(fail(5, "the target ended before the time was over")),
         Ok(()) | Err(_) if selection.is_err() => Ok(ExitCode::FAILURE),
         Ok(()) | Err(_) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Writes what there is so far. Who reads it may have seen enough, and gone: `enough` is told, and nothing is wrong.
+fn write_so_far(output: &Output, profile: &Profile, enough: &Notify) -> io::Result<()> {
+    match output.write_so_far(profile) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe && !output.is_file() => {
+            enough.notify_one();
+            Ok(())
+        }
+        written => written,
+    }
+}
+
+/// Until the user wants an end, or has gone.
+async fn either(interrupt: impl Future<Output = ()>, enough: &Notify) {
+    tokio::select! {
+        () = interrupt => {}
+        () = enough.notified() => {}
     }
 }
 

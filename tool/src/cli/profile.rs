@@ -3,7 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use super::{complain, fail, fail_at};
+use tokio::sync::Notify;
+
+use super::{complain, either, fail, fail_at, write_so_far};
 use crate::jvm;
 use crate::profile::Profile;
 use crate::profiling::{self, Ending, Outcome, Stage};
@@ -27,8 +29,9 @@ pub(super) async fn attached(
     }
     let progress = Progress::new(if io::stderr().is_terminal() { Shown::Live } else { Shown::Milestones });
     let settings = arguments.settings(await_root);
-    let observer = |stage| observe(stage, &progress, &arguments.output);
-    let result = profiling::attach(&jvm, &settings, interrupt, &observer).await;
+    let enough = Notify::new();
+    let observer = |stage| observe(stage, &progress, &arguments.output, &enough);
+    let result = profiling::attach(&jvm, &settings, either(interrupt, &enough), &observer).await;
     progress.clear();
     match result {
         Ok(outcome) => conclude(outcome, &arguments.output),
@@ -47,8 +50,9 @@ pub(super) async fn started(
     // The program writes to the same terminal: no live line there.
     let progress = Progress::new(Shown::Milestones);
     let settings = arguments.settings(true);
-    let observer = |stage| observe(stage, &progress, &arguments.output);
-    match profiling::run(command, &settings, interrupt, &observer).await {
+    let enough = Notify::new();
+    let observer = |stage| observe(stage, &progress, &arguments.output, &enough);
+    match profiling::run(command, &settings, either(interrupt, &enough), &observer).await {
         Ok((mut outcome, status)) => {
             if !status.success() {
                 outcome.profile.warnings.push(format!("the program ended with {status}"));
@@ -60,11 +64,11 @@ pub(super) async fn started(
 }
 
 /// Shows what goes on. A report that cannot be shown now is tried again at the end, where it is an error.
-fn observe(stage: Stage, progress: &Progress, output: &Output) {
+fn observe(stage: Stage, progress: &Progress, output: &Output, enough: &Notify) {
     match stage {
         Stage::SoFar(profile) => {
             progress.clear();
-            let _ = output.write_so_far(&profile);
+            let _ = write_so_far(output, &profile, enough);
         }
         Stage::Attached(spent) if output.is_verbose() => progress.say(&progress::spent(&spent)),
         other => progress.show(other),

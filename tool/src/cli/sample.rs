@@ -1,10 +1,12 @@
 //! `headwater sample`: where the time and the memory of a whole JVM go.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
+use tokio::sync::Notify;
 
-use super::{complain, fail, record_whole, say_price};
+use super::{complain, either, fail, record_whole, say_price, write_so_far};
 use crate::request::output::Meanwhile;
 use crate::request::sample::Sampling;
 use crate::sampling::{self, Heard};
@@ -36,17 +38,19 @@ pub(super) async fn run(arguments: &SampleArgs, interrupt: impl Future<Output = 
     let SampleArgs { target, sampling, meanwhile } = arguments;
     let (wanted, output) = (sampling.wanted(meanwhile.live), sampling.output().clone());
     let time = humantime::format_duration(wanted.duration).to_string();
+    let enough = Arc::new(Notify::new());
+    let gone = Arc::clone(&enough);
     let tell = move |heard| match heard {
         Heard::Begun => complain(&format!("sampling all threads for {time} (Ctrl-C ends it)")),
         Heard::SoFar(profile) => {
-            if let Err(error) = output.write_so_far(&profile) {
+            if let Err(error) = write_so_far(&output, &profile, &gone) {
                 complain(&format!("the samples could not be written: {error}"));
             }
         }
     };
     let take = async |jvm| {
         say_price(&jvm, wanted.recorder);
-        let taken = sampling::take(jvm, wanted, tell, interrupt).await;
+        let taken = sampling::take(jvm, wanted, tell, either(interrupt, &enough)).await;
         taken.map_err(|error| (error.exit_code(), error.to_string()))
     };
     let written = record_whole(target, sampling.output(), take).await;
