@@ -38,6 +38,7 @@ use counts::Collections;
 use invocations::Recorder;
 use thread::Thread;
 use thread::handover::Handovers;
+use thread::partial::Recorded;
 
 /// How to decode.
 #[derive(Clone, Copy, Debug, Default)]
@@ -284,9 +285,8 @@ impl Decoder {
             self.healed += torn;
             thread.open.heal(torn);
             thread.waits.clear();
-            thread.end_part();
+            self.roots_completed += u64::from(thread.end_call() == Recorded::Whole);
             thread.top = NodeId::TOP;
-            self.roots_completed += 1;
         }
         thread.skipping = self.options.root_limit.is_some_and(|limit| self.roots_entered >= limit);
         if thread.skipping {
@@ -332,8 +332,7 @@ impl Decoder {
         thread.leave_waits(left);
         thread.top = thread.tree.parent(left).unwrap_or(NodeId::TOP);
         if thread.top == NodeId::TOP {
-            self.roots_completed += 1;
-            thread.end_part();
+            self.roots_completed += u64::from(thread.end_call() == Recorded::Whole);
             thread.begin_open(now_ns);
         }
     }

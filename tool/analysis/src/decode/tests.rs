@@ -265,7 +265,18 @@ fn forgetting_keeps_open_methods_open_without_their_calls() {
     assert_eq!((decoder.events(), decoder.roots_entered()), (0, 0));
     decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("+3@170 -3@180 -2@200 -1@210 *1@300 -1@301"));
     assert_eq!(trees(&decoder), ["t1 1 1 11", "t1 1/2 0 30", "t1 1/2/3 1 10"]);
-    assert_eq!(decoder.healed(), 0);
+    assert_eq!((decoder.healed(), decoder.roots_entered(), decoder.roots_completed()), (0, 1, 1));
+}
+
+#[test]
+fn a_root_call_that_began_before_what_was_forgotten_is_none_of_those_recorded() {
+    for (later, completed) in [("-1@200", 0), ("*1@300 -1@310", 1), ("-1@200 *1@300 -1@310 *1@320 -1@330", 2)] {
+        let mut decoder = decoded("*1@90 -1@95 *1@100 +2@110 -2@120");
+        assert_eq!(decoder.roots_completed(), 1);
+        decoder.clear(160);
+        decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words(later));
+        assert_eq!((decoder.roots_entered(), decoder.roots_completed()), (completed, completed), "{later}");
+    }
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl Thread {
     /// The thread has left everything.
     pub(in crate::decode) fn leave_all(&mut self) -> u64 {
         let torn = self.close();
-        self.end_part();
+        self.end_call();
         self.outer.clear();
         (self.base, self.top) = (NodeId::TOP, NodeId::TOP);
         torn

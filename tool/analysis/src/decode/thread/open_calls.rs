@@ -112,7 +112,7 @@ impl Thread {
             self.before.nodes.truncate(open);
             self.top = self.before.nodes.last().copied().unwrap_or(NodeId::TOP);
             if self.top == NodeId::TOP {
-                self.end_part();
+                self.end_call();
             }
         }
     }

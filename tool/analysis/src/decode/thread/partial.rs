@@ -28,6 +28,15 @@ pub(in crate::decode) struct Began {
     before: Below,
 }
 
+/// How much of a root call that is over was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::decode) enum Recorded {
+    /// All of it.
+    Whole,
+    /// It had begun before.
+    Part,
+}
+
 /// Such a call that has returned.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::decode) struct Ended {
@@ -58,12 +67,12 @@ impl Thread {
         self.began = Some(Began { root, before: self.tree.below(root) });
     }
 
-    /// The thread is outside the roots, or not in the same call of one any more.
-    pub(in crate::decode) fn end_part(&mut self) {
-        if let Some(began) = self.began.take() {
-            let method = self.tree.node(began.root).method();
-            self.ended.push(Ended { method, below: self.tree.below(began.root).since(began.before) });
-        }
+    /// The thread is outside the roots, or not in the same call of one any more; how much of that was recorded.
+    pub(in crate::decode) fn end_call(&mut self) -> Recorded {
+        let Some(began) = self.began.take() else { return Recorded::Whole };
+        let method = self.tree.node(began.root).method();
+        self.ended.push(Ended { method, below: self.tree.below(began.root).since(began.before) });
+        Recorded::Part
     }
 }
 
