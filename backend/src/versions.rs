@@ -8,6 +8,8 @@
 //!
 //! And a call on a stack may run a version that is not the current one; of some the JVM does not tell.
 
+use std::collections::HashMap;
+
 use headwater_modified_utf8 as modified_utf8;
 use jni::sys::{jclass, jmethodID};
 
@@ -25,16 +27,18 @@ pub fn is_running(jvmti: Jvmti, class: jclass, file: &ClassFile<'_>) -> Option<b
     let methods = jvmti.methods(class).ok()?;
     let named: Option<Vec<(MethodName, jmethodID)>> =
         methods.into_iter().map(|method| Some((jvmti.method_key(method).ok()?, method))).collect();
-    let named: std::collections::HashMap<_, _> = named?.into_iter().collect();
+    let named: HashMap<_, _> = named?.into_iter().collect();
     for method in &file.methods {
         let name = MethodName { name: method.name.to_vec(), descriptor: method.descriptor.to_vec() };
         let Some(running) = named.get(&name) else { return Some(false) };
         let Some(code) = method.attribute("Code") else { continue };
         let (code, lines) = code_and_lines(file, code)?;
-        if !is_same_code(&jvmti.bytecodes(*running).ok()?, &pool, code, &file.pool) {
-            return Some(false);
-        }
-        if jvmti.line_numbers(*running).ok()? != lines {
+        let (runs, its_lines) = (jvmti.bytecodes(*running).ok()?, jvmti.line_numbers(*running).ok()?);
+        let is_same = match runs.len() == code.len() {
+            true => is_same_code(&runs, &pool, code, &file.pool) && its_lines == lines,
+            false => is_widened((code, &file.pool, &lines), (&runs, &pool, &its_lines)),
+        };
+        if !is_same {
             return Some(false);
         }
     }
@@ -171,6 +175,90 @@ fn is_same_code(a: &[u8], a_pool: &Pool<'_>, b: &[u8], b_pool: &Pool<'_>) -> boo
     true
 }
 
+/// Whether a method's code and lines are those of one that runs, but for wide indexes: HotSpot puts the constants of what is redefined behind those of
+/// the version before, and where one is too far then for `ldc` has `ldc_w`, with all that is behind it moved.
+fn is_widened(
+    (code, pool, lines): (&[u8], &Pool<'_>, &Lines),
+    (runs, its_pool, its_lines): (&[u8], &Pool<'_>, &Lines),
+) -> bool {
+    let (mut places, mut jumps) = (HashMap::new(), Vec::new());
+    let (mut at, mut its_at) = (0, 0);
+    while at < code.len() && its_at < runs.len() {
+        places.insert(at, its_at);
+        let (Some(one), Some(other)) = (Instruction::at(code, at), Instruction::at(runs, its_at)) else { return false };
+        let is_same_constant = match (one.constant, other.constant) {
+            (Some(one), Some(other)) => is_same_constant((pool, one), (its_pool, other)),
+            (one, other) => one == other,
+        };
+        let is_same = (one.opcode, &one.numbers) == (other.opcode, &other.numbers);
+        if !is_same_constant || !is_same || one.targets.len() != other.targets.len() {
+            return false;
+        }
+        jumps.extend(one.targets.into_iter().zip(other.targets));
+        (at, its_at) = (one.end, other.end);
+    }
+    let is_moved = |(from, to): (usize, usize)| places.get(&from) == Some(&to);
+    let moved = |(start, line): &(u16, u16)| Some((u16::try_from(*places.get(&usize::from(*start))?).ok()?, *line));
+    (at, its_at) == (code.len(), runs.len())
+        && jumps.into_iter().all(is_moved)
+        && lines.iter().map(moved).eq(its_lines.iter().map(|line| Some(*line)))
+}
+
+/// What an instruction does, wherever it stands.
+#[derive(Debug)]
+struct Instruction {
+    /// `ldc_w` also of `ldc`.
+    opcode: u8,
+    constant: Option<u16>,
+    /// Other operands that are no places.
+    numbers: Vec<i32>,
+    /// Where it may jump to.
+    targets: Vec<usize>,
+    end: usize,
+}
+
+impl Instruction {
+    /// That at this place; `None` if there is none.
+    fn at(code: &[u8], at: usize) -> Option<Instruction> {
+        const LDC: u8 = 0x12;
+        const LDC_W: u8 = 0x13;
+        let opcode = *code.get(at)?;
+        let target = |offset: i32| usize::try_from(i64::try_from(at).ok()? + i64::from(offset)).ok();
+        let (constant, length) = match operands(code, at)? {
+            Operands::Plain(length) => (0, length),
+            Operands::Constant(index, more) => (index, index + more),
+        };
+        let end = at + 1 + length;
+        let operands = code.get(at + 1..end)?;
+        let (index, others) = operands.split_at(constant);
+        let words = || code.get((at + 4) & !3..end).unwrap_or_default().as_chunks::<4>().0;
+        let words = || words().iter().map(|word| i32::from_be_bytes(*word)).enumerate();
+        // JVMS 6.5: the default, the lowest and the highest key, and offsets; the default, how many pairs, and pairs of keys and offsets.
+        let is_offset = |place: usize| match opcode {
+            0xaa => !matches!(place, 1 | 2),
+            _ => place == 0 || place > 1 && place % 2 == 1,
+        };
+        let (numbers, targets): (Vec<i32>, Option<Vec<usize>>) = match opcode {
+            0x99..=0xa8 | 0xc6 | 0xc7 => {
+                (Vec::new(), Some(vec![target(i16::from_be_bytes(*others.first_chunk()?).into())?]))
+            }
+            0xc8 | 0xc9 => (Vec::new(), Some(vec![target(i32::from_be_bytes(*others.first_chunk()?))?])),
+            0xaa | 0xab => (
+                words().filter(|(place, _)| !is_offset(*place)).map(|(_, word)| word).collect(),
+                words().filter(|(place, _)| is_offset(*place)).map(|(_, word)| target(word)).collect(),
+            ),
+            _ => (others.iter().map(|byte| i32::from(*byte)).collect(), Some(Vec::new())),
+        };
+        Some(Instruction {
+            opcode: if opcode == LDC { LDC_W } else { opcode },
+            constant: (constant > 0).then(|| index.iter().fold(0, |index, byte| index << 8 | u16::from(*byte))),
+            numbers,
+            targets: targets?,
+            end,
+        })
+    }
+}
+
 /// Whether two constants stand for the same. Of those that are computed (JVMS 4.4.10) name and type are compared: the JVM does not tell how.
 fn is_same_constant((a, a_index): (&Pool<'_>, u16), (b, b_index): (&Pool<'_>, u16)) -> bool {
     let (Some(of_a), Some(of_b)) = (a.get(a_index), b.get(b_index)) else { return false };
@@ -227,6 +315,50 @@ mod tests {
         assert!(!is_same_code(&call(8), &near, &call(308)[..4], &far), "cut off");
     }
 
+    /// A switch behind `ldc` or `ldc_w`, whose cases jump to what is behind it and back to the beginning; the text is the constant before it.
+    fn with_text(others: u16, is_wide: bool, key: u8, text: &str) -> (Vec<u8>, (u16, Vec<u8>), Lines) {
+        let mut pool = Vec::new();
+        (0..others).for_each(|_| pool.extend([3, 0, 0, 0, 9]));
+        pool.extend([&[1, 0, text.len() as u8], text.as_bytes(), &[8], &(others + 1).to_be_bytes()].concat());
+        let index = (others + 2).to_be_bytes();
+        let mut code = if is_wide { vec![0x13, index[0], index[1]] } else { vec![0x12, index[1]] };
+        let switch = code.len();
+        code.push(0xab);
+        code.resize((code.len() + 3) & !3, 0);
+        let end = (code.len() + 16 - switch) as u8;
+        let back = (-(switch as i32)).to_be_bytes();
+        code.extend([&[0, 0, 0, end, 0, 0, 0, 1, 0, 0, 0, key][..], &back, &[0xa7, 0, 3, 0xb1]].concat());
+        let lines = vec![(0, 7), (switch as u16, 8), (code.len() as u16 - 1, 9)];
+        (code, (others + 3, pool), lines)
+    }
+
+    #[test]
+    fn code_is_the_same_though_a_constant_is_so_far_that_its_index_is_wide() {
+        let (code, pool, lines) = with_text(0, false, 5, "text");
+        let pool = Pool::parse(pool.0, &pool.1).unwrap().0;
+        let compared = |others, key, text: &str, change: fn(&mut Vec<u8>, &mut Lines)| {
+            let (mut runs, its_pool, mut its_lines) = with_text(others, true, key, text);
+            change(&mut runs, &mut its_lines);
+            let its_pool = Pool::parse(its_pool.0, &its_pool.1).unwrap().0;
+            is_widened((&code, &pool, &lines), (&runs, &its_pool, &its_lines))
+        };
+        assert!(compared(300, 5, "text", |_, _| {}));
+        assert!(!compared(300, 6, "text", |_, _| {}), "another key");
+        assert!(!compared(300, 5, "texts", |_, _| {}), "another text");
+        assert!(!compared(300, 5, "text", |code, _| *code.last_mut().unwrap() = 0xac), "another instruction");
+        assert!(!compared(300, 5, "text", |code, _| code.extend([0xb1])), "one more");
+        let jumps_on: fn(&mut Vec<u8>, &mut Lines) = |code, _| {
+            let offset = code.len() - 5;
+            code[offset] = 0;
+            code[offset - 1] = 0;
+            code[offset - 2] = 0;
+            code[offset - 3] = 0;
+        };
+        assert!(!compared(300, 5, "text", jumps_on), "it jumps elsewhere");
+        assert!(!compared(300, 5, "text", |_, lines| lines[1].1 = 10), "another line");
+        assert!(!compared(300, 5, "text", |_, lines| lines[1].0 = 0), "a line elsewhere");
+    }
+
     #[test]
     fn a_call_runs_code_that_has_an_instruction_there_that_can_have_called_what_it_has_called() {
         // Behind a push and a call of another method, `A.get`; then `A.got`.
@@ -266,6 +398,7 @@ mod tests {
                 let Some(code) = method.attribute("Code") else { continue };
                 let (code, lines) = code_and_lines(&file, code).unwrap();
                 assert!(is_same_code(code, &file.pool, code, &file.pool), "{}", class.name);
+                assert!(is_widened((code, &file.pool, &lines), (code, &file.pool, &lines)), "{}", class.name);
                 assert!(lines.iter().all(|(start, _)| usize::from(*start) < code.len()));
             }
         }
