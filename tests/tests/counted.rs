@@ -6,6 +6,7 @@ use serde_json::Value;
 headwater_tests::trials! {
     each_jdk {
         waits_and_classes_are_counted_where_they_happen,
+        so_they_are_beside_the_recorder_which_changes_the_same_classes,
         what_nobody_asks_for_is_not_counted,
     }
     since(21) {
@@ -48,7 +49,10 @@ fn counted(jdk: &Jdk, arguments: &[&str], options: &[&str]) -> (Scratch, Value, 
     let tool = tool.finish();
     assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
     target.say("quit");
-    assert!(target.finish().status.success(), "JDK {}", jdk.version);
+    let ended = target.finish();
+    assert!(ended.status.success(), "JDK {}", jdk.version);
+    let of_recorder = ended.stdout.iter().chain(&ended.stderr).find(|line| line.contains("jfr"));
+    assert_eq!(of_recorder, None, "JDK {}", jdk.version);
     let json = out.file("profile.json");
     let written = run_headwater(&["report", &name, "-o", &json.to_string_lossy()]);
     assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
@@ -157,6 +161,12 @@ fn waits_and_classes_are_counted_where_they_happen(jdk: &Jdk) {
     assert!(text.contains("blocked total"), "{text}");
     let line = text.lines().find(|line| line.ends_with("Counted.enter()")).unwrap_or_else(|| panic!("{text}"));
     assert!(line.contains(" 20 "), "{text}");
+}
+
+fn so_they_are_beside_the_recorder_which_changes_the_same_classes(jdk: &Jdk) {
+    let (_out, report, rested) = counted(jdk, &[], &["--count", "waits,classes,locks"]);
+    check(jdk, &report, &rested);
+    assert_eq!(report["methods"]["skipped"], Value::Array(Vec::new()), "JDK {}", jdk.version);
 }
 
 fn so_are_those_of_virtual_threads(jdk: &Jdk) {

@@ -220,8 +220,11 @@ pub(super) fn idle() -> Settings {
     ProfileArgs::defaults().settings(Vec::new())
 }
 
-/// Whether what was agreed with the agent when it was welcomed is what a profile needs.
+/// Whether what was agreed with the agent when it was welcomed is what a profile needs; the recorder, to tell of locks, is to be there before it.
 fn suits(connected: &Settings, wanted: &Settings, target: &Target) -> bool {
+    if wanted.counting.locks {
+        return false;
+    }
     let agreed = |settings| profiling::agreed(settings, &target.jdk);
     matches!((agreed(connected), agreed(wanted)), (Ok(connected), Ok(wanted)) if connected == wanted)
 }

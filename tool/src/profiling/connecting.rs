@@ -11,8 +11,8 @@ use headwater_protocol::message::{Greeting, Internal, Standing};
 use headwater_protocol::segment::{Recording, Segment};
 use tokio::process::Child;
 
-use super::ProfileError;
 use super::settings::{Settings, agreed};
+use super::{LockWaits, ProfileError};
 use crate::agent;
 use crate::attach::{self, AttachError, SharedDir, TargetHost, load_agent};
 use crate::jvm::{self, Jvm};
@@ -56,8 +56,14 @@ fn described((internal, standing): (Internal, Standing)) -> JvmInternal {
 
 /// Attaches to a running JVM, for profiles with the clock, the controls and the buffer of these settings.
 pub async fn connect(jvm: &Jvm, settings: &Settings) -> Result<Attached, ProfileError> {
+    let waits = match settings.counting.locks {
+        // The JVM hands class files to agents in the order in which they came, and the recorder, which is one, changes classes of files and sockets
+        // up to JDK 21: ours is to find them as they run.
+        true => Some(LockWaits::begun(jvm.pid, settings.duration).await),
+        false => None,
+    };
     let connected = bring_into(jvm, "", |caller| welcome(caller, jvm.pid, settings)).await?;
-    Ok(connected.attached(jvm.pid, jvm.main.clone()))
+    Ok(connected.attached(jvm.pid, jvm.main.clone(), waits))
 }
 
 /// Attaches to a running JVM to be told of events, beside whatever else is attached.
@@ -207,7 +213,7 @@ pub(crate) struct Connected {
 }
 
 impl Connected {
-    fn attached(self, pid: u32, main: String) -> Attached {
+    fn attached(self, pid: u32, main: String, waits: Option<LockWaits>) -> Attached {
         let has_debugger = jvm::mapped_files(pid).iter().any(|file| jvm::is_debugger(file));
         let debugger = has_debugger.then_some(DEBUGGER);
         let is_lost = |(internal, standing): &(Internal, Standing)| {
@@ -219,7 +225,7 @@ impl Connected {
         let notes = [debugger, names, unknown].into_iter().flatten().map(str::to_owned).collect();
         let internals = self.internals.into_iter().map(described).collect();
         let target = Target { pid, main, jdk: self.java_version, internals };
-        Attached::new(self.link, (self.segment, self.pulse), target, notes)
+        Attached::new(self.link, (self.segment, self.pulse), target, (notes, waits))
     }
 }
 
@@ -281,7 +287,7 @@ impl Started {
                 return Err(ProfileError::NoAgent { status });
             }
         };
-        Ok(welcome(caller, pid, settings)?.attached(pid, self.main.clone()))
+        Ok(welcome(caller, pid, settings)?.attached(pid, self.main.clone(), None))
     }
 }
 

@@ -38,8 +38,13 @@ impl Times {
 }
 
 impl LockWaits {
-    /// Begins to record them; blocks for as long as the recorder takes.
-    pub(crate) fn start(pid: u32, planned: Option<Duration>) -> LockWaits {
+    /// Begins to record them; the recorder takes a second or two.
+    pub(crate) async fn begun(pid: u32, planned: Option<Duration>) -> LockWaits {
+        let started = tokio::task::spawn_blocking(move || LockWaits::start(pid, planned)).await;
+        started.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+    }
+
+    fn start(pid: u32, planned: Option<Duration>) -> LockWaits {
         let wanted = Wanted {
             duration: planned.unwrap_or(LONGEST),
             over: Duration::ZERO,

@@ -43,6 +43,8 @@ pub struct Attached {
     target: Target,
     /// What is to be said before anything is changed.
     notes: Vec<String>,
+    /// Waits for locks, if the recorder had to begin before the agent.
+    waits: Option<LockWaits>,
     /// The agent gives up a tool without it.
     _pulse: Pulse,
 }
@@ -52,10 +54,10 @@ impl Attached {
         link: Link,
         (segment, pulse): (Arc<Segment>, Pulse),
         target: Target,
-        notes: Vec<String>,
+        (notes, waits): (Vec<String>, Option<LockWaits>),
     ) -> Attached {
         let session = Session::new(link, Arc::clone(&segment), CallGraph::new(Options::default()));
-        Attached { session, segment, target, notes, _pulse: pulse }
+        Attached { session, segment, target, notes, waits, _pulse: pulse }
     }
 
     /// The JVM.
@@ -107,19 +109,16 @@ impl Attached {
             self.session.tell_threads_to(threads);
             sampler
         });
-        // Its beginning takes a second or two, in which a program that is held cannot be asked.
-        let mut waits = match (settings.counting.locks, start) {
-            (true, Start::Running) => Some(lock_waits(&mut self.session, self.target.pid, &settings).await?),
-            _ => None,
-        };
+        let mut waits = self.waits.take();
         let drain = Drain::start(Arc::clone(&self.segment), decoding, sampler).map_err(ProfileError::Thread)?;
         let pid = self.session.peer_pid().unwrap_or(self.target.pid);
         let sampling = Sampling::is_wanted(&settings, start).then(|| Sampling::begin(pid, &self.target.jdk)).flatten();
         let prepared = profiling::prepare(&mut self.session, &settings, (&drain, pid), observer, start, sampling).await;
         match prepared {
             Ok(Prepared { calibration, before }) => {
+                // Its beginning takes a second or two, in which a program that is held cannot be asked.
                 if settings.counting.locks && waits.is_none() {
-                    waits = Some(lock_waits(&mut self.session, self.target.pid, &settings).await?);
+                    waits = Some(self.session.serve_until(LockWaits::begun(self.target.pid, settings.duration)).await?);
                 }
                 self.session.begin_time(settings.duration);
                 waits.iter_mut().for_each(LockWaits::begin);
@@ -337,7 +336,7 @@ impl Live {
             }
         }
         if what.locks && self.waits.is_none() {
-            let mut waits = lock_waits(&mut self.session, self.target.pid, &self.settings).await?;
+            let mut waits = self.session.serve_until(LockWaits::begun(self.target.pid, self.settings.duration)).await?;
             if let Some(why) = waits.failed() {
                 return Ok(Switched::Refused(why));
             }
@@ -435,12 +434,4 @@ impl Live {
         profile.warnings.extend(end.warning);
         Outcome { profile, ending: end.ending, unmatched }
     }
-}
-
-/// Waits for locks, from now on; the target is served until they are recorded.
-async fn lock_waits(session: &mut Session, pid: u32, settings: &Settings) -> Result<LockWaits, SessionError> {
-    let planned = settings.duration;
-    let starting = tokio::task::spawn_blocking(move || LockWaits::start(pid, planned));
-    let started = session.serve_until(starting).await?;
-    Ok(started.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
 }
