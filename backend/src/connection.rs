@@ -35,10 +35,10 @@ const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 const WRITE_STEP: Duration = Duration::from_millis(50);
 /// How long a question waits while nothing has been answered since one that got no answer in time.
 const UNRESPONSIVE_DEADLINE: Duration = Duration::from_millis(20);
-/// Each time that a question got no answer because a hotswap stood still, later ones wait so many times shorter while one does, for the rest of the
+/// Each time that a question got no answer because a hotswap made no progress, later ones wait so many times shorter while one does, for the rest of the
 /// session. If what it waits for is a lock that the asking thread has, it will be so each time.
 const SHORTER: u32 = 4;
-/// They do not wait shorter than that: a hotswap that takes so long need not stand still, on a busy machine.
+/// They do not wait shorter than that: a hotswap that takes so long need not be stuck, on a busy machine.
 const SHORTEST_DEADLINE: Duration = Duration::from_millis(200);
 /// Of so many things that take long together the tool is heard before one.
 const ATTENDING: usize = 8;
@@ -97,7 +97,7 @@ pub struct Connection {
     /// No questions are answered any more; messages can still be sent.
     ending: AtomicBool,
     presence: Presence,
-    /// How often there was no answer in time while a hotswap stood still; once for all questions that waited at the same time.
+    /// How often there was no answer in time while a hotswap made no progress; once for all questions that waited at the same time.
     stuck: AtomicU32,
     deadline_ms: AtomicU64,
     reading_thread: Mutex<Option<OsThread>>,
@@ -434,7 +434,7 @@ fn ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How long a question waits while a hotswap stands still, after so many that got no answer because of that.
+/// How long a question waits while a hotswap makes no progress, after so many that got no answer because of that.
 fn patience_after(patience: Duration, stuck: u32) -> Duration {
     let shorter = SHORTER.checked_pow(stuck).map_or(Duration::ZERO, |times| patience / times);
     shorter.max(SHORTEST_DEADLINE.min(patience))

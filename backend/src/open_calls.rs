@@ -28,7 +28,7 @@ use crate::versions::Current;
 
 /// How often the agent's thread looks.
 const INTERVAL: Duration = Duration::from_millis(25);
-/// Looking takes such a part of the time at most: threads stand still for it.
+/// Looking takes such a part of the time at most: threads are stopped for it.
 const PART: u32 = 50;
 /// Calls on a stack that are looked at; deeper stacks are looked at once more, up to [`DEEPEST`].
 const USUAL_DEPTH: usize = 1024;

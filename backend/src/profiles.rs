@@ -30,7 +30,7 @@ const DEPTH: usize = 1024;
 const LONGEST_LOOK: Duration = Duration::from_millis(300);
 /// Between two looks.
 const NAP: Duration = Duration::from_micros(100);
-/// ... and so many times what the one before took: threads stand still for it.
+/// ... and so many times what the one before took: threads are stopped for it.
 const NAPS: u32 = 4;
 /// HotSpot relies on what this class's methods are compiled to.
 const LEFT_ALONE: &str = "java/lang/VirtualThread";

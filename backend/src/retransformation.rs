@@ -37,7 +37,7 @@ pub fn progresses() {
 pub mod tests {
     use super::*;
 
-    /// As if a retransformation stood still, until this is dropped.
+    /// As if a retransformation made no progress, until this is dropped.
     #[derive(Debug)]
     pub struct Standing(());
 

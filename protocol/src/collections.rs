@@ -1,6 +1,6 @@
 //! The JVM's garbage collections, as the target tells of them: a ring in the segment's header page.
 //!
-//! A collection is told of while all threads stand still for it, so it is in the ring before any of them writes its next word. Whoever
+//! A collection is told of while all threads are stopped for it, so it is in the ring before any of them writes its next word. Whoever
 //! looks here after reading a word finds all collections that ended before it.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::segment::Segment;
 pub struct Collection {
     /// When it began, by `System.nanoTime()`.
     pub start_ns: i64,
-    /// How long the JVM stood still for it, without the time that threads took to stop.
+    /// How long the JVM was stopped for it, without the time that threads took to stop.
     pub duration_ns: u64,
     /// What the JVM says was the reason; empty where it does not.
     pub cause: String,

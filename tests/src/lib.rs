@@ -200,7 +200,7 @@ impl Process {
         rustix::process::kill_process(self.raw_pid(), signal).expect("the process is there");
     }
 
-    /// Stops it: its threads stand still when this returns.
+    /// Stops it: its threads are stopped when this returns.
     pub fn stop(&self) {
         self.signal(Signal::STOP);
         let waited = waitpid(Some(self.raw_pid()), WaitOptions::UNTRACED).expect("our own child");

@@ -1,4 +1,4 @@
-//! `--count alloc` and `--count gc`: bytes as the JVM accounts for them, and how long it stood still.
+//! `--count alloc` and `--count gc`: bytes as the JVM accounts for them, and how long it was stopped.
 
 use std::collections::BTreeMap;
 

@@ -39,7 +39,7 @@ fn continued(tool: Process) -> Value {
     tool.signal(Signal::CONT);
     let tool = tool.finish();
     assert_eq!(tool.status.code(), Some(1), "{:#?}", tool.stderr);
-    assert!(tool.stderr.iter().any(|line| line.contains("this process stood still")), "{:#?}", tool.stderr);
+    assert!(tool.stderr.iter().any(|line| line.contains("this process did not run")), "{:#?}", tool.stderr);
     report(&tool.stdout)
 }
 

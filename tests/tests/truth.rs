@@ -222,7 +222,7 @@ fn nobody_is_interrupted_by_a_coarse_clock_while_bare_calls_are_timed(jdk: &Jdk)
     assert!(target.finish().status.success());
 }
 
-/// In JDKs up to 22 calls in new code are slow until threads stand still the next time, which may be a second later.
+/// In JDKs up to 22 calls in new code are slow until threads are stopped the next time, which may be a second later.
 fn threads_stand_still_after_hotswaps_where_new_code_is_slow_until_then(jdk: &Jdk) {
     const HOTSWAP: &str = "RedefineClasses";
     const SETTLING: &str = "GetThreadListStackTraces";

@@ -315,7 +315,7 @@ fn other_agents(options: &[String], files: &[String]) -> Check {
         false if debugger => warning(
             NAME,
             found.join(", "),
-            "the JVM clears a debugger's breakpoints in each class that is instrumented, and again when the class gets its own code back: set \
+            "the JVM clears a debugger's breakpoints in each class that is instrumented, and again when the class gets its original code back: set \
              them anew afterwards. A debugger that stops threads stops the profile, too; numbers under a debugger mean little",
         ),
         false => warning(

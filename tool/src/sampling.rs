@@ -44,7 +44,7 @@ const STEP: Duration = Duration::from_millis(20);
 pub enum Waits {
     /// At a safepoint, ten times a second at most, and for a hundredth of the time
     On,
-    /// Not, so that the JVM never stands still for it
+    /// Not, so that the JVM is never stopped for it
     Off,
 }
 

@@ -80,9 +80,9 @@ pub struct Estimate {
     pub methods: usize,
     /// Hotswaps that takes.
     pub batches: usize,
-    /// So long the JVM will probably stand still for each, at least.
+    /// So long the JVM will probably be stopped for each, at least.
     pub pause: Duration,
-    /// So long the limits let it stand still at once; `None` where there are none.
+    /// So long the limits let it be stopped at once; `None` where there are none.
     pub allowed: Option<Duration>,
 }
 
@@ -431,7 +431,7 @@ impl Session {
         &mut self.graph
     }
 
-    /// Gives every class its own code back and ends the agent.
+    /// Restores every class and ends the agent.
     pub async fn detach(&mut self) -> Result<HotswapResult, SessionError> {
         match self.command(Command::Detach, "give the original code back").await? {
             Reply::Detached { hotswap } => Ok(hotswap),

@@ -208,7 +208,7 @@ fn say_owners(dump: &Dump, waits: &WaitGraph, heap: Option<u64>, warnings: &mut 
     let count = plural(locks.len() as u64, "java.util.concurrent lock", "java.util.concurrent locks");
     let size = heap.map_or("a heap of unknown size".to_owned(), |used| format!("a heap of {} MiB", used >> 20));
     warnings.push(format!(
-        "who holds {count} is not known: for that the JVM stands still while it looks through {size}; --owners on has it do so"
+        "who holds {count} is not known: for that the JVM is stopped while it looks through {size}; --owners on has it do so"
     ));
 }
 

@@ -1,4 +1,4 @@
-//! Events of what is counted beside calls. The JVM tells of a wait on the thread that waits, of a class on the thread that loads it, and of a collection while all threads stand still, on a thread
+//! Events of what is counted beside calls. The JVM tells of a wait on the thread that waits, of a class on the thread that loads it, and of a collection while all threads are stopped, on a thread
 //! that can do next to nothing: no Java code, no function of JNI's or JVMTI's.
 
 use headwater_protocol::word::Counter;

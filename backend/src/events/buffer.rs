@@ -1,7 +1,7 @@
 //! What has happened and is not sent yet: so much at most.
 //!
 //! A thread of the target that leaves something here does not wait, but for another that does the same at this moment. Collections have a place of
-//! their own: the JVM stands still while they are left there, and only the agent's thread ever holds it, to take them out.
+//! their own: the JVM is stopped while they are left there, and only the agent's thread ever holds it, to take them out.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -51,7 +51,7 @@ impl Clock {
             return None;
         }
         let clock = Clock { memory: memory.clone(), address: address?, ticks_a_second };
-        // Nobody has stood still for longer than the machine runs.
+        // Nobody was stopped for longer than the machine runs.
         let uptime = rustix::time::clock_gettime(rustix::time::ClockId::Boottime).tv_sec;
         (clock.nanos()? / 1_000_000_000 <= u64::try_from(uptime).ok()?).then_some(clock)
     }

@@ -155,7 +155,7 @@ pub enum EventKind {
     MonitorContendedEnter = 75,
     /// It has entered it.
     MonitorContendedEntered = 76,
-    /// The JVM stands still for a collection.
+    /// The JVM is stopped for a collection.
     GarbageCollectionStart = 81,
     /// It will go on.
     GarbageCollectionFinish = 82,

@@ -110,7 +110,7 @@ impl Jvmti {
         all
     }
 
-    /// Has all threads stand still for a moment, at a safepoint.
+    /// Stops all threads for a moment, at a safepoint.
     pub fn safepoint(self, jni: Jni) -> Result<(), Error> {
         let thread = self.current_thread()?;
         // One thread's stack is had without a safepoint.

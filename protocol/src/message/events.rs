@@ -148,7 +148,7 @@ pub struct Event {
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
-    /// The JVM stood still to collect garbage.
+    /// The JVM was stopped to collect garbage.
     Collection {
         /// For so long, without the time that threads took to stop.
         duration_ns: u64,

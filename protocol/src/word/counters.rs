@@ -77,7 +77,7 @@ pub enum Counter {
     Waited,
     /// Instructions that the method's call has executed. Its exit follows, perhaps with a `PAUSE` between, and tells whose they are.
     Bytecodes,
-    /// How long collections had the JVM stand still meanwhile, in ns. In no word: the tool finds it out by the collections' times.
+    /// How long collections had the JVM stopped meanwhile, in ns. In no word: the tool finds it out by the collections' times.
     CollectedNs,
     /// How often. Likewise.
     Collected,

@@ -1,7 +1,7 @@
 //! A profile: the one model that all reports are made from.
 //!
 //! All times are nanoseconds, of wall time or, where the clock was [`ClockMode::Cpu`], of CPU time, and corrected: without the
-//! probes' own cost, and without the time that threads stood still on our account.
+//! probes' own cost, and without the time that threads were stopped on our account.
 //!
 //! Everything but the trees is kept in a [`snapshot`](crate::snapshot) under its field's name. So a field that is renamed, or added
 //! without `#[serde(default)]`, makes older snapshots unreadable.

@@ -211,9 +211,9 @@ impl Analysis for Still {
         let count: usize = by_jvm.values().map(Vec::len).sum();
         let jvms = plural(by_jvm.len() as u64, "JVM", "JVMs");
         let mut lines = match count {
-            0 => vec!["at the end no thread stands still".to_owned()],
-            1 => vec!["at the end 1 thread stands still".to_owned()],
-            more => vec![format!("at the end {more} threads stand still in {jvms}")],
+            0 => vec!["at the end no thread is stuck".to_owned()],
+            1 => vec!["at the end 1 thread is stuck".to_owned()],
+            more => vec![format!("at the end {more} threads are stuck in {jvms}")],
         };
         let groups = by_jvm.into_iter().flat_map(|(process, standing)| {
             let jvm = named(process.pid, self.names.get(process));
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(
             still.end(),
             [
-                "at the end 1 thread stands still",
+                "at the end 1 thread is stuck",
                 "  7 shop.jar: \"right\" has not moved for 31s: waits for a latch at java.lang.Object.wait0(Native Method)"
             ]
         );
@@ -278,7 +278,7 @@ mod tests {
         );
         // A second's work in twenty is none.
         assert_eq!(still.next(&runs(30_000, 9_000, 3)), ["7 shop.jar: \"loop\" moves again, after 30s"]);
-        assert_eq!(still.end(), ["at the end no thread stands still"]);
+        assert_eq!(still.end(), ["at the end no thread is stuck"]);
     }
 
     #[test]

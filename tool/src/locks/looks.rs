@@ -229,7 +229,7 @@ impl Looks {
         let mut warnings = Vec::new();
         if let Some(used) = self.heap {
             warnings.push(format!(
-                "who holds java.util.concurrent locks was not looked at: for that the JVM stands still while it looks through a heap of {}; \
+                "who holds java.util.concurrent locks was not looked at: for that the JVM is stopped while it looks through a heap of {}; \
                  --owners on has it do so",
                 bytes(used)
             ));

@@ -31,7 +31,7 @@ const LAST_WORDS_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Said before anything is changed where a debugger may be at work.
 const DEBUGGER: &str = "a debugger's agent (JDWP) is loaded: the JVM clears its breakpoints in each class that is instrumented, and again \
-                        when the class gets its own code back. Set them anew afterwards, or profile without the debugger";
+                        when the class gets its original code back. Set them anew afterwards, or profile without the debugger";
 
 /// Said before anything is changed where that cannot be helped.
 const FORGOTTEN_NAMES: &str = "this JVM forgets the names of parameters (javac -parameters, records) in classes that are instrumented, and \

@@ -135,13 +135,13 @@ fn metric(counter: Counter) -> Metric {
         Counter::CollectedNs => time(
             "gc",
             "time in gc",
-            "Time in which the JVM stood still for garbage collections while the method was on top of its thread's stack, whether \
+            "Time in which the JVM was stopped for garbage collections while the method was on top of its thread's stack, whether \
              that ran or waited; it is a part of wall time.",
         ),
         Counter::Collected => times(
             "collections",
             "collections",
-            "How often the JVM stood still for a garbage collection, or a part of one, while the method was on top of its thread's stack.",
+            "How often the JVM was stopped for a garbage collection, or a part of one, while the method was on top of its thread's stack.",
         ),
     }
 }

@@ -26,7 +26,7 @@ pub enum Count {
     Alloc,
     /// Objects that instrumented methods make, and how large they are, by class and line; those too that the JIT compiler then does without
     AllocSites,
-    /// How long and how often the JVM stands still for garbage collections, and each of them by itself
+    /// How long and how often the JVM is stopped for garbage collections, and each of them by itself
     Gc,
     /// Instructions that the processor executes in user mode, by the kernel's counters: on few virtual machines
     Instructions,

@@ -32,7 +32,7 @@ enum Held {
     Auto,
     /// All of them
     On,
-    /// None, so that the JVM never stands still for it
+    /// None, so that the JVM is never stopped for it
     Off,
 }
 

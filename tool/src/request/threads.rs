@@ -18,7 +18,7 @@ pub struct Showing {
     /// Measure CPU times for so long before the dump; 0: not at all
     #[arg(long, default_value = "1s", value_name = "TIME", value_parser = duration)]
     window: Duration,
-    /// Find owners of java.util.concurrent locks, for which the JVM stands still while it looks through its heap
+    /// Find owners of java.util.concurrent locks, for which the JVM is stopped while it looks through its heap
     #[arg(long, value_enum, default_value_t = OwnersChoice::Auto)]
     owners: OwnersChoice,
     /// Show at most so many frames of a stack; as text

@@ -53,7 +53,7 @@ pub(super) struct Looks {
     pub(super) glimpses: Vec<Glimpse>,
     /// When each was, in ns since 1970.
     pub(super) at_ns: Vec<i64>,
-    /// For how long the JVM stood still, each time, at most.
+    /// For how long the JVM was stopped, each time, at most.
     pub(super) pauses: Vec<Duration>,
     /// By their numbers.
     pub(super) threads: FxHashMap<u32, Known>,
@@ -130,7 +130,7 @@ impl Looks {
         })
     }
 
-    /// How long the JVM stood still for a look: in the median, and at most.
+    /// How long the JVM was stopped for a look: in the median, and at most.
     pub(super) fn pauses(&self) -> Option<[Duration; 2]> {
         let mut pauses = self.pauses.clone();
         pauses.sort_unstable();

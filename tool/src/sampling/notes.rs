@@ -152,7 +152,7 @@ fn looks(sampled: &Sampled) -> Option<String> {
     let looks = plural(sampled.looks.pauses.len() as u64, "look", "looks");
     sampled.looks.pauses().map(|[median, longest]| {
         format!(
-            "waits are by {looks} at all threads, at safepoints; for each the JVM stood still for {} at most in the median, {} at the longest",
+            "waits are by {looks} at all threads, at safepoints; for each the JVM was stopped for {} at most in the median, {} at the longest",
             ns(median),
             ns(longest)
         )

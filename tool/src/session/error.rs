@@ -17,13 +17,13 @@ pub enum SessionError {
     Disconnected,
     /// The agent has heard nothing of us for too long.
     #[error(
-        "this process stood still for too long, or read nothing (it was stopped, or got no processor): the agent has given the target its original \
+        "this process did not run for too long, or read nothing (it was stopped, or got no processor): the agent has given the target its original \
          code back, and ended the session"
     )]
     GivenUp,
     /// The same of an agent that tells of events.
     #[error(
-        "this process stood still for too long, or read nothing (it was stopped, or got no processor): the agent has ended the telling of events; \
+        "this process did not run for too long, or read nothing (it was stopped, or got no processor): the agent has ended the telling of events; \
          nothing had been changed in the target"
     )]
     Left,

@@ -35,7 +35,7 @@ const PAUSED: f64 = 0.02;
 /// What the time that a profile was announced to take allows may be taken at once, when it begins, for what is instrumented late is counted late. No
 /// less than this, so small programs are never over the limit; and no more, whatever was announced.
 const AT_ONCE: RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(20);
-/// What had to wait for the limits is not instrumented in the rest of the recording: the JVM would stand still for little.
+/// What had to wait for the limits is not instrumented in the rest of the recording: the JVM would be stopped for little.
 const WORTH_WHILE: f64 = 0.75;
 /// Threads wait again when so many batches are allowed, and nothing has been left over for [`QUIET`].
 const ROOM_FOR: f64 = 2.0;
@@ -260,7 +260,7 @@ mod tests {
         let allows = |announced_s, pause| Allowance::new(begun, Duration::from_secs(announced_s)).allows(pause, begun);
         assert!(allows(15, 300 * MS));
         assert!(!allows(15, 301 * MS));
-        assert!(allows(3_600, 400 * MS), "the JVM stands still for no more than that");
+        assert!(allows(3_600, 400 * MS), "the JVM is stopped for no more than that");
         assert!(!allows(3_600, 401 * MS));
     }
 

@@ -67,7 +67,7 @@ impl Session {
         Ok(())
     }
 
-    /// After [`Session::stop`]: gives everything below the roots its own code back, and has each call of a root timed as a
+    /// After [`Session::stop`]: restores everything below the roots, and has each call of a root timed as a
     /// whole, until the next [`Session::stop`].
     pub async fn time_roots(&mut self) -> Result<(), SessionError> {
         self.stopping = false;

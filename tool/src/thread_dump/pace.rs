@@ -30,7 +30,7 @@ impl Pace {
     }
 }
 
-/// For how long the JVM stood still to write a dump, which nobody tells: no longer than the answer took, nor than it can take to write so many lines.
+/// For how long the JVM was stopped to write a dump, which nobody tells: no longer than the answer took, nor than it can take to write so many lines.
 pub(crate) fn longest_pause(dump: &str, took: Duration) -> Duration {
     let lines = u32::try_from(dump.lines().count()).unwrap_or(u32::MAX);
     took.min(A_LINE * lines)

@@ -152,7 +152,7 @@ pub enum Obstacle {
     NotLoaded,
     /// Its class is loaded, and not linked.
     NotLinked,
-    /// Recording ended before its turn came: the limits let the JVM stand still for so long only.
+    /// Recording ended before its turn came: the limits let the JVM be stopped for so long only.
     Limits,
     /// Its probes cost more than the budget allowed.
     Dropped,

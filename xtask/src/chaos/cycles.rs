@@ -23,7 +23,7 @@ const FIRST: u64 = 10;
 /// And then so often.
 const ROWS: u64 = 10;
 /// What a tool says whom the agent has given up, on a machine that is busy.
-const STOOD_STILL: &str = "this process stood still for too long";
+const STOOD_STILL: &str = "this process did not run for too long";
 const PROFILE: [&str; 7] = ["--root", "Chaos::root", "-d", "100ms", "--bare", "off", "-o"];
 
 /// What a JVM has.

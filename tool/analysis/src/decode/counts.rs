@@ -1,4 +1,4 @@
-//! What is counted beside calls, where it happens: by words, and by the times at which the JVM stood still for collections.
+//! What is counted beside calls, where it happens: by words, and by the times at which the JVM was stopped for collections.
 
 use headwater_protocol::collections::Collection;
 use headwater_protocol::word::Counter;
@@ -31,7 +31,7 @@ impl Decoder {
         }
     }
 
-    /// The JVM stood still. To be told before words that were written later.
+    /// The JVM was stopped. To be told before words that were written later.
     pub fn collection(&mut self, collection: Collection) {
         self.collections.all.push(collection);
     }

@@ -33,7 +33,7 @@ pub(super) fn execute(host: &TargetHost, command: &str, arguments: [&str; 3]) ->
     ask(host, command, &request(command, arguments)?)
 }
 
-/// The same for a command whose answer is made at a safepoint. From JDK 24 on the JVM would stand still there until all of it but what a
+/// The same for a command whose answer is made at a safepoint. From JDK 24 on the JVM would be stopped there until all of it but what a
 /// socket holds has been read: for ever, if this process were stopped.
 pub(super) fn execute_at_safepoint(
     host: &TargetHost,

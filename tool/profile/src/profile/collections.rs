@@ -13,7 +13,7 @@ pub struct Collections {
     pub lost: u64,
 }
 
-/// The JVM stood still for a collection, or for one of its parts.
+/// The JVM was stopped for a collection, or for one of its parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     /// When that began, in ns since recording did.
@@ -25,7 +25,7 @@ pub struct Pause {
 }
 
 impl Collections {
-    /// How long the JVM stood still altogether.
+    /// How long the JVM was stopped altogether.
     pub fn total_ns(&self) -> u64 {
         self.pauses.iter().map(|pause| pause.duration_ns).fold(0, u64::saturating_add)
     }

@@ -428,7 +428,7 @@ fn counted_in_part(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// How often and how long the JVM stood still for collections, and why.
+/// How often and how long the JVM was stopped for collections, and why.
 fn gc(collections: &Collections, out: &mut impl Write) -> io::Result<()> {
     let mut causes: Vec<String> =
         collections.causes().iter().map(|(cause, times)| format!("{} {cause}", count(*times))).collect();

@@ -58,7 +58,7 @@ function invocations(statistics: Statistics[], facts: ProfileFacts): HTMLElement
   return [el("h2", {}, "Invocations, each with what it calls, of all threads"), table("statistics", "Invocations", heads, rows)];
 }
 
-/** Each time that the JVM stood still for a collection. */
+/** Each time that the JVM was stopped for a collection. */
 function paused(pauses: Pause[]): HTMLElement[] {
   const rows = pauses.map(({ start_ns, duration_ns, cause }) =>
     el(

@@ -80,7 +80,7 @@ export interface Locks extends Waits {
   limits: string[];
 }
 
-/** The JVM stood still for a collection. */
+/** The JVM was stopped for a collection. */
 export interface Pause {
   start_ns: number;
   duration_ns: number;

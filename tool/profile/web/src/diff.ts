@@ -5,7 +5,7 @@ import { diverging, nominal, type Mapping } from "./colours";
 import { columnsOf, firstOfName, shapesOf, type Data, type DiffFacts, type Metric, type Stored } from "./data";
 import { classOf, count, packageOf, relative, signed } from "./format";
 import type { Attributes } from "./query";
-import type { Arcs, Choice, Column, Fact, Quantity as Compared, Row, Shown, Source } from "./source";
+import type { Arcs, Choice, Column, Fact, Quantity, Row, Shown, Source } from "./source";
 import { amountsOf, NONE, nothing, type Amounts, type Columns, type Shape } from "./tree";
 import { stepOf, suffixOf, textOf, Values } from "./values";
 
@@ -16,7 +16,7 @@ export interface Pair {
 }
 
 /** Of the metric that is shown itself, and with what is called; and calls. */
-type Quantity = "self" | "total" | "calls";
+type Part = "self" | "total" | "calls";
 
 interface Change {
   before: number;
@@ -68,7 +68,7 @@ export class DiffSource implements Source<Pair> {
   }
 
   /** Of pairs of such a metric's numbers. */
-  change(pair: Pair, quantity: Quantity, metric: Metric): Change {
+  change(pair: Pair, quantity: Part, metric: Metric): Change {
     const [n, m] = this.facts.divisors;
     const [a, b] = [pair.before ?? nothing(), pair.after ?? nothing()];
     const [before, after] = [a[quantity] / n, b[quantity] / m];
@@ -106,9 +106,9 @@ class ShownDiff implements Shown<Pair> {
   readonly attributes: Attributes;
   readonly choices: Choice[];
   readonly isNotable = (pair: Pair) => this.changes.some(([quantity]) => this.change(pair, quantity).isReal);
-  readonly quantities: Compared[];
+  readonly quantities: Quantity[];
   /** What of the metric there is, and what that is called. */
-  private readonly changes: [Quantity, string][];
+  private readonly changes: [Part, string][];
   /** The numbers of each side, with the metric in the place of time. */
   private readonly sides: [Columns, Columns];
   private readonly values: [Values, Values];
@@ -254,11 +254,11 @@ class ShownDiff implements Shown<Pair> {
     ];
   }
 
-  private change(pair: Pair, quantity: Quantity): Change {
+  private change(pair: Pair, quantity: Part): Change {
     return this.source.change(pair, quantity, this.metric);
   }
 
-  private textOf(quantity: Quantity): (value: number) => string {
+  private textOf(quantity: Part): (value: number) => string {
     return quantity === "calls" ? count : this.text;
   }
 
@@ -276,7 +276,7 @@ class ShownDiff implements Shown<Pair> {
   }
 
   /** Each metric before and after, that which is shown first. */
-  private quantitiesOf(): Compared[] {
+  private quantitiesOf(): Quantity[] {
     const { metrics, derived } = this.source.facts;
     const others = [...metrics, ...derived].filter((metric) => metric !== this.metric);
     return [this.metric, ...others].flatMap((metric) => {
@@ -291,14 +291,14 @@ class ShownDiff implements Shown<Pair> {
   }
 
   /** How a quantity changed, in a word: `+12.0%`, `same`, `new`, `gone`. */
-  private signOf(pair: Pair, quantity: Quantity): string {
+  private signOf(pair: Pair, quantity: Part): string {
     if (pair.before === null) return "new";
     if (pair.after === null) return "gone";
     const { before, after, isReal, mayBeMissing } = this.change(pair, quantity);
     return mayBeMissing ? "not known" : isReal ? relative(before, after) : "same";
   }
 
-  private columnsOf(quantity: Quantity): Column<Pair>[] {
+  private columnsOf(quantity: Part): Column<Pair>[] {
     const of = (pair: Pair) => this.change(pair, quantity);
     const calls = (pair: Pair) => this.change(pair, "calls");
     const [, what] = this.changes.find(([of]) => of === quantity)!;
@@ -355,12 +355,12 @@ class ShownDiff implements Shown<Pair> {
   }
 
   /** A quantity, or what there is of the metric in its place. */
-  private known(quantity: Quantity): Quantity {
+  private known(quantity: Part): Part {
     const [first] = this.changes;
     return this.changes.some(([known]) => known === quantity) ? quantity : first[0];
   }
 
-  private byChange(wanted: Quantity): Mapping {
+  private byChange(wanted: Part): Mapping {
     const quantity = this.known(wanted);
     const labels = ["−50% or more; gone", "−10% to −50%", "less, by up to 10%", "same, as far as is certain", "more, by up to 10%", "+10% to +50%", "+50% or more; new"];
     const classOf = (node: number) => {
@@ -396,9 +396,9 @@ class ShownDiff implements Shown<Pair> {
 }
 
 /** Of time as of any other metric. */
-function changesOf(metric: Metric, knowsCalls: boolean): [Quantity, string][] {
+function changesOf(metric: Metric, knowsCalls: boolean): [Part, string][] {
   const named = (part: string): string => (metric.place === "time" ? `${part} time` : `${part}: ${metric.title}`);
-  const calls: [Quantity, string][] = knowsCalls ? [["calls", "Calls"]] : [];
+  const calls: [Part, string][] = knowsCalls ? [["calls", "Calls"]] : [];
   if (metric.place === "calls") return calls;
   if (metric.extent === "own") return [["self", metric.title], ...calls];
   return [["total", named("Total")], ["self", named("Self")], ...calls];

@@ -98,7 +98,7 @@ impl Known<'_> {
             }
             Obstacle::NotLinked => Said::only("its class was loaded, and never used"),
             Obstacle::Limits => Said::new(
-                "recording ended before its turn came: for the program's sake the JVM stands still for a small part of the time only",
+                "recording ended before its turn came: for the program's sake the JVM is stopped for a small part of the time only",
                 "record for longer (-d), or, where the program may be held up, with --gentle off",
             ),
             Obstacle::Dropped => Said::new("its probes cost more than was allowed, and were taken out", keep_all()),

@@ -107,7 +107,7 @@ fn what_has_no_probes_is_explained_by_what_kept_it_from_them() {
         "shop.Item.late(): no probes
   root    shop.Shop::checkout
   found   at 0.90 s, when shop.Item.price() was entered for the first time
-  why     recording ended before its turn came: for the program's sake the JVM stands still for a small part of the time only
+  why     recording ended before its turn came: for the program's sake the JVM is stopped for a small part of the time only
   to do   record for longer (-d), or, where the program may be held up, with --gentle off
   way     shop.Shop.checkout(Cart): named by the root
           > shop.Cart.total(): called directly
