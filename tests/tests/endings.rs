@@ -13,11 +13,15 @@ headwater_tests::trials! {
         nobody_goes_on_timing_probes_for_a_tool_that_is_gone,
         calls_that_end_with_the_program_are_all_that_was_wanted,
     }
+    first_jdk {
+        a_target_that_is_killed_while_it_is_asked_is_known_to_have_ended,
+    }
 }
 
 /// The agent's thread in a target; it has come.
 fn agent(target: &Process) -> PathBuf {
-    let is_ours = |task: &PathBuf| std::fs::read_to_string(task.join("comm")).is_ok_and(|it| it == "Headwater agent\n");
+    let is_ours =
+        |task: &PathBuf| std::fs::read_to_string(task.join("comm")).is_ok_and(|it| it.starts_with("Headwater "));
     let mut found = None;
     await_that("it is there", || {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", target.pid())).expect("it runs").flatten();
@@ -76,6 +80,27 @@ fn a_target_that_is_terminated_is_known_to_have_ended(jdk: &Jdk) {
         let tool = tool.finish();
         assert_eq!(tool.status.code(), Some(5), "JDK {}: {:#?}", jdk.version, tool.stderr);
         assert!(root(&file) > 0);
+    }
+}
+
+/// Whatever the tool is just asking of it.
+fn a_target_that_is_killed_while_it_is_asked_is_known_to_have_ended(jdk: &Jdk) {
+    let classes = appearing::classes(jdk);
+    let with_agent = [&["events"][..], &["profile", "--root", ROOT]];
+    for command in [&["locks"][..], &["sample"], &["roots"]].into_iter().chain(with_agent) {
+        let target = Appearing::start(jdk, &classes);
+        let pid = target.process.pid();
+        let tool = Process::spawn(headwater().args(command).arg(pid.to_string()).args(["-d", "1h"]));
+        if with_agent.contains(&command) {
+            agent(&target.process);
+        } else {
+            let kind = if command == ["locks"] { "locks" } else { "samples" };
+            let file = std::env::temp_dir().join(format!("headwater-{kind}-{pid}")).join("samples.jfr");
+            await_that("its recorder is asked", || file.exists());
+        }
+        target.process.signal(Signal::KILL);
+        let tool = tool.finish();
+        assert_eq!(tool.status.code(), Some(5), "{command:?}: {:#?}", tool.stderr);
     }
 }
 
