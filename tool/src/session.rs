@@ -11,7 +11,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
-    Answer, Calibration, Command, HotswapResult, MethodInfo, Omitted, Reply, RequestId, Reveal, ToAgent, ToTool,
+    Calibration, Command, HotswapResult, MethodInfo, Omitted, Reply, RequestId, Reveal, ToAgent, ToTool,
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::word::Counting;
@@ -388,7 +388,7 @@ impl Session {
         self.note_drops();
         self.left_over.append(&mut self.losing);
         for pending in std::mem::take(&mut self.queue) {
-            self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await?;
+            self.answer_at_the_end(pending).await?;
         }
         let reply = self.command(Command::Stop, "stop recording").await?;
         let Reply::Stopped { time_ns } = reply else { return Err(unexpected("stop recording", &reply)) };

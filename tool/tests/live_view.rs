@@ -412,7 +412,8 @@ fn a_name_that_is_typed_takes_the_place_of_what_is_suggested() {
 fn calls_that_may_be_missing_are_marked() {
     let mut incomplete = profile();
     let second = Duration::from_secs(1);
-    incomplete.at_least = vec![AtLeast { method: MethodIndex(1), since: second / 4, until: second }];
+    incomplete.at_least =
+        vec![AtLeast { method: MethodIndex(1), since: second / 4, until: second, callers: Vec::new() }];
     for keys in ["", "<tab>", "c"] {
         let mut screen = Screen::showing(incomplete.clone(), (100, 30));
         screen.press(keys);

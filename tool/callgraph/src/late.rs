@@ -9,11 +9,12 @@
 use std::collections::BinaryHeap;
 
 use headwater_protocol::{ClassId, MethodId};
+use headwater_terms::reach::Trigger;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
 use super::cause::Moment;
-use super::policy::ALL_COUNTED;
+use super::policy::{ALL_COUNTED, LOADED_LATER};
 use super::record::{Callee, MethodRecord, Missed};
 
 /// What a call makes less often, through methods that are not instrumented, it is not told of. Where ten thousand are not, nearly every one leads to
@@ -22,11 +23,13 @@ const LEAST_LIKELY: f64 = 0.01;
 /// Nor is it told of more through them than that.
 const MOST_REACHED: usize = 1_000;
 
-/// A method that may have been called and is not instrumented.
+/// A method that may have been called and is not instrumented, or was too late for its calls: none was seen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unseen {
     /// The method.
     pub method: MethodId,
+    /// It is instrumented by now.
+    pub is_instrumented: bool,
     /// Instrumented methods that call it, and how often a call of theirs is expected to; be it through others that are not, where that is likely. None
     /// where other code calls it.
     pub callers: Vec<(MethodId, f64)>,
@@ -45,29 +48,42 @@ impl CallGraph {
         self.methods.missed()
     }
 
-    /// Those of them that are not instrumented, and who calls them.
+    /// Those of them that are not instrumented, or have not been entered since they were, and who calls them.
     pub fn unseen(&self) -> Vec<Unseen> {
-        let is_unseen = |missed: &Missed| missed.until.is_none();
-        let mut callers: FxHashMap<MethodId, Vec<(MethodId, f64)>> = self
-            .methods
-            .missed()
-            .filter(|(_, missed)| is_unseen(missed))
-            .map(|(method, _)| (method, Vec::new()))
-            .collect();
+        let is_unseen = |record: &MethodRecord| !record.in_place || record.missed.is_some() && !record.entered;
+        let missed = self.methods.missed().filter_map(|(method, _)| self.methods.record(method));
+        let mut callers: FxHashMap<MethodId, Vec<(MethodId, f64)>> =
+            missed.filter(|record| is_unseen(record)).map(|record| (record.id, Vec::new())).collect();
         if callers.is_empty() {
             return Vec::new();
         }
-        let unprobed = self.methods.all().iter().filter(|record| !record.in_place);
-        let mut unprobed = Unprobed::of(unprobed.map(|record| (record.id, &record.callees[..])));
-        for caller in self.methods.all().iter().filter(|record| record.in_place) {
-            for (method, calls) in unprobed.reached(&caller.callees) {
+        // A method whose class came when its caller had been looked at is not among what that calls, nor is any while something of it is not known.
+        let mut later: FxHashMap<MethodId, Vec<Callee>> = FxHashMap::default();
+        for record in self.methods.all().iter().filter(|record| is_unseen(record)) {
+            let by = record.history.cause.by.and_then(|by| self.methods.record(by));
+            if let Some(by) = by.filter(|by| record.history.trigger == Trigger::Loaded || !by.expanded) {
+                later.entry(by.id).or_default().push(Callee { method: record.id, probability: LOADED_LATER });
+            }
+        }
+        let callees = |record: &MethodRecord| {
+            let later = later.get(&record.id).into_iter().flatten();
+            record.callees.iter().chain(later).copied().collect::<Vec<Callee>>()
+        };
+        let (unprobed, probed): (Vec<&MethodRecord>, Vec<&MethodRecord>) =
+            self.methods.all().iter().partition(|record| is_unseen(record));
+        let mut unprobed = Unprobed::of(unprobed.into_iter().map(|record| (record.id, callees(record))));
+        for caller in probed {
+            for (method, calls) in unprobed.reached(&callees(caller)) {
                 if let Some(callers) = callers.get_mut(&method) {
                     callers.push((caller.id, calls));
                 }
             }
         }
-        let most = |method| self.methods.record(method)?.missed?.most;
-        let of = |(method, callers)| Unseen { method, callers, most: most(method) };
+        let of = |(method, callers)| {
+            let record = self.methods.record(method);
+            let most = record.and_then(|record| record.missed?.most);
+            Unseen { method, is_instrumented: record.is_some_and(|record| record.in_place), callers, most }
+        };
         let mut unseen: Vec<Unseen> = callers.into_iter().map(of).collect();
         unseen.sort_unstable_by_key(|unseen| unseen.method);
         unseen
@@ -150,14 +166,15 @@ struct Unprobed {
 
 impl Unprobed {
     /// Most of what a method may call is instrumented, or unlikely.
-    fn of<'g>(methods: impl Iterator<Item = (MethodId, &'g [Callee])> + Clone) -> Unprobed {
-        let places: FxHashMap<MethodId, u32> = methods.clone().map(|(method, _)| method).zip(0..).collect();
+    fn of(methods: impl Iterator<Item = (MethodId, Vec<Callee>)>) -> Unprobed {
+        let methods: Vec<(MethodId, Vec<Callee>)> = methods.collect();
+        let places: FxHashMap<MethodId, u32> = methods.iter().map(|(method, _)| *method).zip(0..).collect();
         let likely = |callee: &Callee| {
             let calls = f64::from(callee.probability);
             places.get(&callee.method).filter(|_| calls >= LEAST_LIKELY).map(|place| (*place, calls))
         };
         let methods: Vec<(MethodId, Vec<(u32, f64)>)> =
-            methods.map(|(method, callees)| (method, callees.iter().filter_map(likely).collect())).collect();
+            methods.iter().map(|(method, callees)| (*method, callees.iter().filter_map(likely).collect())).collect();
         Unprobed { likeliest: vec![0.0; methods.len()], places, methods }
     }
 
@@ -217,7 +234,7 @@ mod tests {
     #[test]
     fn what_is_unlikely_or_far_is_not_told() {
         let graph = |callees: &[Vec<Callee>]| {
-            Unprobed::of(callees.iter().zip(0..).map(|(callees, method)| (MethodId(method), &callees[..])))
+            Unprobed::of(callees.iter().cloned().zip(0..).map(|(callees, method)| (MethodId(method), callees)))
         };
         let chain: Vec<Vec<Callee>> = (0..5_000).map(|at| vec![callee(at + 1, 1.0)]).collect();
         let mut chain = graph(&chain);

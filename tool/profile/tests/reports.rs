@@ -219,7 +219,8 @@ fn calls_that_may_be_missing_are_marked_in_every_view() {
     let mut incomplete = recursive();
     let method = incomplete.methods.iter().position(|method| method.display == "com.acme.Cart.total()").expect("there");
     let second = std::time::Duration::from_secs(1);
-    incomplete.at_least = vec![AtLeast { method: MethodIndex(method), since: second / 4, until: second }];
+    incomplete.at_least =
+        vec![AtLeast { method: MethodIndex(method), since: second / 4, until: second, callers: Vec::new() }];
     for view in [View::Tree, View::Callers, View::Flat] {
         let text = as_text(&incomplete, &Options { view, ..Options::default() }, &Style::default());
         // What a method calls too seldom, or its callers do, are calls of another.

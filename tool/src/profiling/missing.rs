@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use headwater_protocol::MethodId;
 use headwater_protocol::message::Reveal;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
 use crate::callgraph::{self, Missed};
@@ -24,14 +24,25 @@ fn which_called(methods: usize, tree: &Tree) -> Vec<bool> {
     called
 }
 
-/// The methods that were called, or sampled, perhaps before they were instrumented too; and those of whose name others were.
+/// The methods that may have been called before they were instrumented.
 pub(super) fn at_least(facts: &Facts, tree: &Tree) -> Vec<AtLeast> {
-    let name = |method: MethodIndex| &*facts.methods[method.0].machine;
-    let called: FxHashSet<&str> = tree.nodes.iter().map(|node| name(node.method)).collect();
+    let called = which_called(facts.methods.len(), tree);
+    let late = facts.unseen.iter().filter(|unseen| unseen.is_instrumented);
+    let callers: FxHashMap<MethodId, &callgraph::Unseen> = late.map(|unseen| (unseen.method, unseen)).collect();
     let of = |(method, missed): &(MethodIndex, Missed)| {
-        Some(AtLeast { method: *method, since: missed.since, until: missed.until? })
+        let unseen = callers.get(&MethodId(method.0 as u32 + 1)).filter(|_| !called[method.0]);
+        let callers = unseen.map_or(Vec::new(), |unseen| indexed(&unseen.callers));
+        Some(AtLeast { method: *method, since: missed.since, until: missed.until?, callers })
     };
-    facts.missed.iter().filter(|(method, _)| called.contains(name(*method))).filter_map(of).collect()
+    facts.missed.iter().filter_map(of).collect()
+}
+
+fn index(method: MethodId) -> MethodIndex {
+    MethodIndex(method.0 as usize - 1)
+}
+
+fn indexed(callers: &[(MethodId, f64)]) -> Vec<(MethodIndex, f64)> {
+    callers.iter().map(|(caller, calls)| (index(*caller), *calls)).collect()
 }
 
 /// The methods that may have been called and never were instrumented. Where the JVM has counted their calls, their callers are expected to have
@@ -40,9 +51,7 @@ pub(super) fn unseen(unseen: &[callgraph::Unseen], tree: &Tree) -> Vec<Unseen> {
     let mut seen: FxHashMap<MethodIndex, u64> = FxHashMap::default();
     tree.nodes.iter().for_each(|node| *seen.entry(node.method).or_default() += node.calls);
     let of = |unseen: &callgraph::Unseen| {
-        let index = |method: MethodId| MethodIndex(method.0 as usize - 1);
-        let mut callers: Vec<(MethodIndex, f64)> =
-            unseen.callers.iter().map(|(caller, calls)| (index(*caller), *calls)).collect();
+        let mut callers = indexed(&unseen.callers);
         if let Some(most) = unseen.most {
             let calls = |caller: &MethodIndex| seen.get(caller).map_or(0.0, |calls| *calls as f64);
             let expected: f64 = callers.iter().map(|(caller, each)| calls(caller) * each).sum();
@@ -51,7 +60,7 @@ pub(super) fn unseen(unseen: &[callgraph::Unseen], tree: &Tree) -> Vec<Unseen> {
         }
         Unseen { method: index(unseen.method), callers }
     };
-    unseen.iter().map(of).collect()
+    unseen.iter().filter(|unseen| !unseen.is_instrumented).map(of).collect()
 }
 
 /// What a thread waited for; the agent knows methods by their numbers.
@@ -152,7 +161,7 @@ mod tests {
         let tree = Tree::of(vec![node(0, 60), node(0, 30), node(1, 10)]);
         let expected = |most| {
             let callers = vec![(MethodId(1), 1.0), (MethodId(2), 0.5)];
-            let of = callgraph::Unseen { method: MethodId(3), callers, most };
+            let of = callgraph::Unseen { method: MethodId(3), is_instrumented: false, callers, most };
             unseen(&[of], &tree)[0].callers.iter().map(|(_, calls)| *calls).collect::<Vec<f64>>()
         };
         assert_eq!(expected(None), [1.0, 0.5]);

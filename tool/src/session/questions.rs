@@ -32,6 +32,8 @@ pub(super) struct Meanwhile {
     pub(super) run: Vec<MethodRef>,
     /// Somebody who told some of this went on.
     pub(super) went_on: bool,
+    /// Questions that were answered because recording ends: some of those who asked may have gone on before.
+    pub(super) answered: Vec<Pending>,
 }
 
 impl Session {
@@ -194,7 +196,17 @@ impl Session {
             && let Some(pending) = self.queue.remove(waiting)
         {
             self.heard_in_passing(pending.upcall);
+        } else if let Some(answered) = self.meanwhile.answered.iter().position(|pending| pending.request == request) {
+            let pending = self.meanwhile.answered.swap_remove(answered);
+            self.heard_in_passing(pending.upcall);
         }
+    }
+
+    /// Answers a question that comes when recording ends.
+    pub(super) async fn answer_at_the_end(&mut self, pending: Pending) -> Result<(), SessionError> {
+        self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await?;
+        self.meanwhile.answered.push(pending);
+        Ok(())
     }
 
     pub(super) fn note(&mut self, notice: Notice) -> Result<(), SessionError> {
@@ -303,7 +315,7 @@ impl Session {
             Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::Received { .. } | Upcall::ClassPrepared(_)
                 if self.stopping =>
             {
-                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+                self.answer_at_the_end(pending).await
             }
             Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::Received { .. } | Upcall::ClassPrepared(_) => {
                 self.queue.push_back(pending);

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 
 use headwater_protocol::layout::Shape;
 use headwater_protocol::message::{
-    ClassInfo, Frame, Greeting, MethodInfo, MethodRef, Notice, Seen, SeenCall, ThreadStack, Upcall, Welcome,
+    Answer, ClassInfo, Frame, Greeting, MethodInfo, MethodRef, Notice, Seen, SeenCall, ThreadStack, Upcall, Welcome,
 };
 use headwater_protocol::segment::Recording;
 use headwater_protocol::{LoaderId, MethodId, PROTOCOL_VERSION, wire};

@@ -133,3 +133,27 @@ fn it_may_be_loaded_later_and_never_linked_then() {
     jvm.enter("Facade.own()I");
     assert!(jvm.instrumented.contains("Part.first()I"), "{:?}", jvm.instrumented);
 }
+
+#[test]
+fn of_a_class_that_came_without_probes_it_is_known_who_calls_it_until_it_is_entered() {
+    let source = "class Main { static void root() { Later.first(); } }
+                  class Later { static void first() { } }";
+    let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main"]);
+    jvm.enter("Main.root()V");
+    jvm.unanswered = vec!["Later"];
+    jvm.define("Later", false);
+    jvm.classes.get_mut("Later").expect("it is there").linked = true;
+    let step = jvm.graph.class_prepared(jvm.info("Later"));
+    jvm.graph.went_on(&[jvm.classes["Later"].id]);
+    let calls = |jvm: &PlayedJvm, name: &str| {
+        let methods = jvm.graph.methods();
+        let id = methods.iter().find(|method| method.java_name() == name).expect(name).id;
+        let unseen = jvm.graph.unseen().into_iter().find(|unseen| unseen.method == id)?;
+        Some((unseen.is_instrumented, unseen.callers.iter().any(|(by, _)| *by == jvm.ids["Main.root()V"])))
+    };
+    assert_eq!(calls(&jvm, "Later.first()V"), Some((false, true)));
+    jvm.settle(step);
+    assert_eq!(calls(&jvm, "Later.first()V"), Some((true, true)), "perhaps it will not be called again");
+    jvm.enter("Later.first()V");
+    assert_eq!(calls(&jvm, "Later.first()V"), None);
+}

@@ -431,7 +431,12 @@ fn random_conditions_are_never_a_panic() {
 #[test]
 fn calls_that_may_be_missing_are_marked_and_explain_what_they_can() {
     let late = |of: Profile| {
-        let at_least = AtLeast { method: MethodIndex(1), since: Duration::ZERO, until: Duration::from_secs(1) };
+        let at_least = AtLeast {
+            method: MethodIndex(1),
+            since: Duration::ZERO,
+            until: Duration::from_secs(1),
+            callers: Vec::new(),
+        };
         Profile { at_least: vec![at_least], ..of }
     };
     // 20 calls of method 1 for 10 of the root, then more, or fewer.

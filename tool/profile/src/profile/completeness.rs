@@ -13,8 +13,8 @@ const ENOUGH_SAMPLES: u64 = 300;
 const ALIKE: u64 = 8;
 
 /// A method some of whose calls were not seen, because the program did not wait until it was instrumented: its counts are at least what they say. It
-/// may have none, where methods of the same name in classes of other loaders have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// may have none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AtLeast {
     /// The method.
     pub method: MethodIndex,
@@ -22,6 +22,9 @@ pub struct AtLeast {
     pub since: Duration,
     /// From when its counts are complete.
     pub until: Duration,
+    /// If it has none: recorded methods that call it, as far as that is known, with how often one of their calls is expected to.
+    #[serde(default)]
+    pub callers: Vec<(MethodIndex, f64)>,
 }
 
 /// A method that may have been called and never was instrumented: it is in a tree only where undisturbed code was sampled in it, without calls, and so
@@ -66,10 +69,10 @@ impl Profile {
         incomplete
     }
 
-    /// What part of all calls may be missing, from 0 to 1: as if the methods had been called as often before they were instrumented as after, those
-    /// that were not called then as often as many of their name, and
-    /// those that never were as often as their callers' code suggests. That code says what can be called, of hundreds of targets each as if it were
-    /// the only one; so it is no more than if a call took them as long as the others, where samples tell what they took.
+    /// What part of all calls may be missing, from 0 to 1: as if methods had been called as often before they were instrumented as after. Those that were
+    /// not called then: as often as many of their name are, or, with those that never were instrumented, as their callers' code suggests. That code says
+    /// what can be called, of hundreds of targets each as if it were the only one; so it is no more than if a call took them as long as the others, where
+    /// samples tell what they took.
     pub fn missing_share(&self) -> f64 {
         if self.at_least.is_empty() && self.unseen.is_empty() {
             return 0.0;
@@ -79,21 +82,26 @@ impl Profile {
             let seen: &mut u64 = &mut seen[node.method.0];
             *seen = seen.saturating_add(node.calls);
         }
+        let expected = |callers: &[(MethodIndex, f64)]| -> f64 {
+            callers.iter().map(|(caller, calls)| seen[caller.0] as f64 * *calls).sum()
+        };
         let alike = self.calls_alike(&seen);
-        let missing = |it: &AtLeast| {
-            if seen[it.method.0] == 0 {
-                return alike.get(&*self.methods[it.method.0].machine).copied().unwrap_or(0.0);
-            }
+        let (mut by_calls, mut by_code) = (0.0, 0.0);
+        for it in &self.at_least {
+            let calls = seen[it.method.0] as f64;
             let after = self.duration.saturating_sub(it.until).as_secs_f64();
             let before = it.until.saturating_sub(it.since).as_secs_f64();
-            if after > 0.0 { seen[it.method.0] as f64 * before / after } else { 0.0 }
-        };
-        let unseen = self.unseen.iter().flat_map(|unseen| &unseen.callers);
-        let unseen: f64 = unseen.map(|(caller, calls)| seen[caller.0] as f64 * *calls).sum();
+            match alike.get(&*self.methods[it.method.0].machine) {
+                _ if calls > 0.0 => by_calls += if after > 0.0 { calls * before / after } else { 0.0 },
+                Some(each) => by_calls += each,
+                None if before > 0.0 => by_code += expected(&it.callers) * before / self.duration.as_secs_f64(),
+                None => {}
+            }
+        }
+        by_code += self.unseen.iter().map(|unseen| expected(&unseen.callers)).sum::<f64>();
         let recorded = self.merged.calls() as f64;
         let sampled = self.sampled_part().map_or(f64::INFINITY, |part| recorded * part / (1.0 - part));
-        // The sum of no numbers is -0.
-        let missing = 0.0 + self.at_least.iter().map(missing).sum::<f64>() + unseen.min(sampled);
+        let missing = by_calls + by_code.min(sampled);
         let all = missing + recorded;
         if all > 0.0 { missing / all } else { 0.0 }
     }
@@ -140,7 +148,12 @@ mod tests {
             methods: ["root", "late", "leaf"].map(name).to_vec(),
             duration: Duration::from_secs(10),
             merged: Tree::of(vec![node(0, None, 10), node(1, Some(0), 90), node(2, Some(1), 0)]),
-            at_least: vec![AtLeast { method: MethodIndex(1), since: Duration::ZERO, until: Duration::from_secs(1) }],
+            at_least: vec![AtLeast {
+                method: MethodIndex(1),
+                since: Duration::ZERO,
+                until: Duration::from_secs(1),
+                callers: Vec::new(),
+            }],
             ..Profile::default()
         }
     }
@@ -185,6 +198,24 @@ mod tests {
     fn missing_calls_are_estimated_by_how_often_a_method_is_called_later() {
         assert!((profile().missing_share() - 10.0 / 110.0).abs() < 1e-9);
         assert_eq!(Profile { at_least: Vec::new(), ..profile() }.missing_share(), 0.0);
+    }
+
+    #[test]
+    fn what_was_not_called_any_more_is_missing_as_often_as_its_callers_called_it_until_then() {
+        let mut profile = profile();
+        profile.methods.push(profile.methods[0].clone());
+        profile.methods[3].machine = "C.once()V".to_owned();
+        let callers = vec![(MethodIndex(0), 0.5), (MethodIndex(1), 1.0)];
+        profile.at_least = vec![AtLeast {
+            method: MethodIndex(3),
+            since: Duration::from_secs(1),
+            until: Duration::from_secs(3),
+            callers,
+        }];
+        let missing = profile.missing_share();
+        assert!((missing - 19.0 / 119.0).abs() < 1e-9, "a fifth of 5 and 90 calls: {missing}");
+        profile.basis = Basis { samples: 300, absent: 15, ..Basis::default() };
+        assert!((profile.missing_share() - 0.05).abs() < 1e-9, "samples say that it is less");
     }
 
     #[test]

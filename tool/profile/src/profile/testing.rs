@@ -164,6 +164,7 @@ pub fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Profile {
             method: MethodIndex((methods - 1).min(1)),
             since: Duration::from_millis(250),
             until: Duration::from_secs(1),
+            callers: Vec::new(),
         }],
         unseen: vec![Unseen { method: MethodIndex(methods - 1), callers: vec![(MethodIndex(0), 0.25)] }],
         reach: Some(reach::Reach {

@@ -68,6 +68,31 @@ async fn what_was_told_in_passing_is_not_seen_though_another_thread_waits_for_th
 }
 
 #[tokio::test]
+async fn who_had_gone_on_when_recording_ended_was_not_seen_and_who_had_waited_until_then_called_nothing() {
+    for (has_gone_on, late) in [(true, 1), (false, 0)] {
+        let (mut session, agent) = begin(move |agent| {
+            let (stop, command) = agent.command();
+            assert_eq!(command, Command::Stop);
+            agent.ask(10, 77, Upcall::FirstCall(ROOT));
+            assert_eq!(agent.answer(), (10, nothing()));
+            if has_gone_on {
+                agent.send(&ToTool::Notice(Notice::OutOfPatience { request: 10 }));
+            }
+            agent.reply(stop, Reply::Stopped { time_ns: 0 });
+            if has_gone_on {
+                let (request, command) = agent.command();
+                assert_eq!(command, Command::ListMethods { classes: vec![OTHER] });
+                agent.tell_methods(request, &[OTHER]);
+            }
+        })
+        .await;
+        session.stop().await.unwrap();
+        agent.join().expect("the agent's script went as written");
+        assert_eq!(session.graph().late(), late);
+    }
+}
+
+#[tokio::test]
 async fn what_is_likely_is_not_looked_for_when_nothing_is_instrumented_any_more() {
     let (mut session, agent) = begin(|_| {}).await;
     agent.join().expect("the agent's script went as written");
