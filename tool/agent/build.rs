@@ -8,7 +8,7 @@ use std::process::Command;
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for input in ["backend", "modified-utf8", "protocol", "runtime-java", "Cargo.toml", "Cargo.lock"] {
+    for input in ["backend", "rewriter/modified-utf8", "protocol", "runtime-java", "Cargo.toml", "Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", root.join(input).display());
     }
     let out: PathBuf = std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR").into();

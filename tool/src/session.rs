@@ -18,9 +18,9 @@ use headwater_protocol::word::Counting;
 use headwater_protocol::{ClassId, ThreadId};
 
 use crate::callgraph::{CallGraph, Mechanism};
+use crate::connection::Connection;
 use crate::cpu_share::OsThread;
 use crate::decode::Returned;
-use crate::link::Link;
 
 mod batch_cost;
 mod budget;
@@ -97,7 +97,7 @@ struct Running {
 /// One conversation.
 #[derive(Debug)]
 pub struct Session {
-    link: Link,
+    connection: Connection,
     segment: Arc<Segment>,
     graph: CallGraph,
     next_request: RequestId,
@@ -151,9 +151,9 @@ pub struct Session {
 
 impl Session {
     /// Begins with an empty call graph.
-    pub fn new(link: Link, segment: Arc<Segment>, graph: CallGraph) -> Session {
+    pub fn new(connection: Connection, segment: Arc<Segment>, graph: CallGraph) -> Session {
         Session {
-            link,
+            connection,
             segment,
             graph,
             next_request: 1,
@@ -228,7 +228,7 @@ impl Session {
 
     /// The target's pid as we see it; `None` where it is in a pid namespace that is not below ours.
     pub fn peer_pid(&self) -> Option<u32> {
-        self.link.peer_pid()
+        self.connection.peer_pid()
     }
 
     /// Threads that entered the call graph, with their names.
@@ -360,7 +360,7 @@ impl Session {
     pub async fn next_event(&mut self) -> Result<Event, SessionError> {
         let due = self.next_due();
         tokio::select! {
-            message = self.link.receive() => match message {
+            message = self.connection.receive() => match message {
                 Ok(message) => Ok(Event::Message(message)),
                 Err(error) => Err(SessionError::of(error, &self.segment)),
             },
@@ -460,12 +460,12 @@ impl Session {
     }
 
     async fn send(&mut self, message: &ToAgent) -> Result<(), SessionError> {
-        self.link.send(message).await.map_err(|error| SessionError::of(error, &self.segment))
+        self.connection.send(message).await.map_err(|error| SessionError::of(error, &self.segment))
     }
 
     /// The agent's next message, if it comes in time.
     async fn receive_by(&mut self, deadline: tokio::time::Instant, what: &'static str) -> Result<ToTool, SessionError> {
-        let received = tokio::time::timeout_at(deadline, self.link.receive()).await;
+        let received = tokio::time::timeout_at(deadline, self.connection.receive()).await;
         received.map_err(|_| SessionError::Deadline { what })?.map_err(|error| SessionError::of(error, &self.segment))
     }
 }

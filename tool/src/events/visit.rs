@@ -93,7 +93,7 @@ impl Visit {
     async fn ask(&mut self, command: Command, what: &'static str, deadline: Duration) -> Result<Reply, SessionError> {
         let request = self.next;
         self.next += 1;
-        let sent = self.connected.link.send(&ToAgent::Command { request, command }).await;
+        let sent = self.connected.connection.send(&ToAgent::Command { request, command }).await;
         sent.map_err(|error| self.ended(error))?;
         let answered = async {
             loop {
@@ -109,7 +109,7 @@ impl Visit {
     }
 
     async fn receive(&mut self) -> Result<ToTool, SessionError> {
-        let received = self.connected.link.receive().await;
+        let received = self.connected.connection.receive().await;
         received.map_err(|error| self.ended(error))
     }
 

@@ -15,9 +15,9 @@ use super::settings::{Settings, agreed};
 use super::{LockWaits, ProfileError};
 use crate::agent;
 use crate::attach::{self, AttachError, SharedDir, TargetHost, load_agent};
+use crate::connection::{Caller, Connection, ConnectionError, Listener, Peer};
 use crate::jvm::{self, Jvm};
 use crate::leftovers;
-use crate::link::{Caller, Link, LinkError, Listener, Peer};
 use crate::profile::{JvmInternal, Target};
 use crate::profiling::live::Attached;
 use crate::pulse::Pulse;
@@ -140,7 +140,7 @@ impl Place {
     }
 
     /// Waits for the target, and for nobody else.
-    fn listener(&self, socket: UnixListener) -> Result<Listener, LinkError> {
+    fn listener(&self, socket: UnixListener) -> Result<Listener, ConnectionError> {
         let peer = Peer { pid: Some(self.host.pid()), uid: self.host.uid() };
         Listener::new(socket, path_of_socket(&self.directory), peer)
     }
@@ -207,7 +207,7 @@ pub(crate) struct Connected {
     pub(crate) segment: Arc<Segment>,
     /// Goes on as long as it is kept.
     pub(crate) pulse: Pulse,
-    pub(crate) link: Link,
+    pub(crate) connection: Connection,
     java_version: String,
     internals: Vec<(Internal, Standing)>,
 }
@@ -225,7 +225,7 @@ impl Connected {
         let notes = [debugger, names, unknown].into_iter().flatten().map(str::to_owned).collect();
         let internals = self.internals.into_iter().map(described).collect();
         let target = Target { pid, main, jdk: self.java_version, internals };
-        Attached::new(self.link, (self.segment, self.pulse), target, (notes, waits))
+        Attached::new(self.connection, (self.segment, self.pulse), target, (notes, waits))
     }
 }
 
@@ -241,8 +241,8 @@ fn welcome_with(caller: Caller, shape: Shape, recording: Recording) -> Result<Co
     let (segment, file) = Segment::create(shape, recording)?;
     let segment = Arc::new(segment);
     let pulse = Pulse::start(Arc::clone(&segment)).map_err(ProfileError::Thread)?;
-    let link = caller.welcome(&file, TARGET_DEADLINE)?;
-    Ok(Connected { segment, pulse, link, java_version, internals })
+    let connection = caller.welcome(&file, TARGET_DEADLINE)?;
+    Ok(Connected { segment, pulse, connection, java_version, internals })
 }
 
 fn java_version(greeting: &Greeting) -> &str {
@@ -333,7 +333,7 @@ pub async fn detach(jvm: &Jvm) -> Result<String, ProfileError> {
     let loading = load(place.host, place.library, options);
     tokio::pin!(loading);
     match caller(&listener, loading).await {
-        Err(ProfileError::Link(LinkError::Declined(report))) => Ok(with_removed(report, &removed)),
+        Err(ProfileError::Connection(ConnectionError::Declined(report))) => Ok(with_removed(report, &removed)),
         Err(error) => Err(error),
         Ok(_) => Ok("the agent began a session instead of ending one".to_owned()),
     }
@@ -365,7 +365,10 @@ mod tests {
             Err(AttachError::AgentFailed { pid: 1, code: 1 }.into())
         };
         let error = caller(&listener, loading).await.unwrap_err();
-        assert!(matches!(&error, ProfileError::Link(LinkError::Declined(reason)) if reason == "another"), "{error}");
+        assert!(
+            matches!(&error, ProfileError::Connection(ConnectionError::Declined(reason)) if reason == "another"),
+            "{error}"
+        );
     }
 
     #[tokio::test]
@@ -379,7 +382,10 @@ mod tests {
             Err(AttachError::AgentFailed { pid: 1, code: 1 }.into())
         };
         let error = finished(&listener, loading).await.unwrap_err();
-        assert!(matches!(&error, ProfileError::Link(LinkError::Declined(reason)) if reason == "no class"), "{error}");
+        assert!(
+            matches!(&error, ProfileError::Connection(ConnectionError::Declined(reason)) if reason == "no class"),
+            "{error}"
+        );
     }
 
     #[tokio::test]

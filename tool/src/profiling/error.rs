@@ -9,7 +9,7 @@ use super::unmatched::did_you_mean;
 use crate::attach::AttachError;
 use crate::callgraph::NoMechanism;
 use crate::clock_source::ClockSourceError;
-use crate::link::LinkError;
+use crate::connection::ConnectionError;
 use crate::session::SessionError;
 
 /// Why there is no profile.
@@ -20,7 +20,7 @@ pub enum ProfileError {
     Attach(#[from] AttachError),
     /// The agent did not come up.
     #[error(transparent)]
-    Link(#[from] LinkError),
+    Connection(#[from] ConnectionError),
     /// The conversation broke down before there was anything to report.
     #[error(transparent)]
     Session(#[from] SessionError),

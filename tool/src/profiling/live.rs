@@ -17,10 +17,10 @@ use headwater_protocol::word::Counting;
 
 use crate::callgraph::{CallGraph, Options, Without};
 use crate::clock_source::ClockSourceError;
+use crate::connection::Connection;
 use crate::cpu_share::CpuSampler;
 use crate::drain::{Drain, Progress};
 use crate::jvm::process::has_program;
-use crate::link::Link;
 use crate::locks::LocksError;
 use crate::profile::{ClockMode, Contention, Profile, Target};
 use crate::profiling::assemble;
@@ -51,12 +51,12 @@ pub struct Attached {
 
 impl Attached {
     pub(crate) fn new(
-        link: Link,
+        connection: Connection,
         (segment, pulse): (Arc<Segment>, Pulse),
         target: Target,
         (notes, waits): (Vec<String>, Option<LockWaits>),
     ) -> Attached {
-        let session = Session::new(link, Arc::clone(&segment), CallGraph::new(Options::default()));
+        let session = Session::new(connection, Arc::clone(&segment), CallGraph::new(Options::default()));
         Attached { session, segment, target, notes, waits, _pulse: pulse }
     }
 
@@ -147,7 +147,7 @@ impl Attached {
                 let _ = self.session.detach().await;
                 drain.finish();
                 Err(match error {
-                    ProfileError::Session(_) | ProfileError::Link(_) if !has_program(self.target.pid) => {
+                    ProfileError::Session(_) | ProfileError::Connection(_) if !has_program(self.target.pid) => {
                         SessionError::TargetEnded.into()
                     }
                     other => other,

@@ -14,7 +14,7 @@ use headwater_tests::{PATIENCE, Scratch, compile_text, jdks};
 
 use super::*;
 use crate::callgraph::{Options, Step};
-use crate::link::Listener;
+use crate::connection::Listener;
 
 mod limits;
 
@@ -203,9 +203,9 @@ async fn select(script: impl FnOnce(&mut Agent) + Send + 'static) -> (Session, V
     });
     let caller = listener.accept().await.unwrap();
     let (segment, file) = Segment::create(Shape::of(2), Recording::default()).unwrap();
-    let link = caller.welcome(&file, Duration::from_secs(1)).unwrap();
+    let connection = caller.welcome(&file, Duration::from_secs(1)).unwrap();
     let graph = CallGraph::new(Options { roots: vec!["Main::root".parse().unwrap()], ..Options::default() });
-    let mut session = Session::new(link, Arc::new(segment), graph);
+    let mut session = Session::new(connection, Arc::new(segment), graph);
     session.list_classes(Reveal::Blocking).await.unwrap();
     let first = session.select_roots(|_| {}).await.unwrap();
     (session, first, agent)

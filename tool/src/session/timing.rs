@@ -34,7 +34,7 @@ impl Session {
 
     /// Hears what the agent says: threads are answered at once, and what they ask for has its turn afterwards.
     pub async fn hear(&mut self) -> Result<(), SessionError> {
-        let message = self.link.receive().await.map_err(|error| SessionError::of(error, &self.segment))?;
+        let message = self.connection.receive().await.map_err(|error| SessionError::of(error, &self.segment))?;
         match message {
             ToTool::Upcall { upcall: Upcall::ClassBytes { .. } | Upcall::Hotswapped(_), .. } => {
                 self.hear_meanwhile(message).await
@@ -59,7 +59,7 @@ impl Session {
         let begun = tokio::time::Instant::now();
         let until = begun + long;
         while self.queue.is_empty() {
-            let Ok(message) = tokio::time::timeout_at(until, self.link.receive()).await else { break };
+            let Ok(message) = tokio::time::timeout_at(until, self.connection.receive()).await else { break };
             let message = message.map_err(|error| SessionError::of(error, &self.segment))?;
             self.hear_meanwhile(message).await?;
         }

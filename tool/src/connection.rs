@@ -26,7 +26,7 @@ const MOST_CALLERS: usize = 16;
 
 /// Why there is no conversation with an agent.
 #[derive(Debug, thiserror::Error)]
-pub enum LinkError {
+pub enum ConnectionError {
     /// The socket cannot be made or used.
     #[error("the control socket {path}: {error}")]
     Socket {
@@ -79,7 +79,7 @@ pub struct Listener {
 
 /// An open conversation.
 #[derive(Debug)]
-pub struct Link {
+pub struct Connection {
     reader: OwnedReadHalf,
     writer: OwnedWriteHalf,
     /// The message that is being received: a cancelled `receive` loses nothing.
@@ -89,22 +89,26 @@ pub struct Link {
 
 impl Listener {
     /// Waits at a socket for one peer; the path is for messages.
-    pub fn new(socket: std::os::unix::net::UnixListener, path: String, peer: Peer) -> Result<Listener, LinkError> {
+    pub fn new(
+        socket: std::os::unix::net::UnixListener,
+        path: String,
+        peer: Peer,
+    ) -> Result<Listener, ConnectionError> {
         let listening = socket.set_nonblocking(true).and_then(|()| UnixListener::from_std(socket));
         match listening {
             Ok(socket) => Ok(Listener { socket, path, peer }),
-            Err(error) => Err(LinkError::Socket { path, error }),
+            Err(error) => Err(ConnectionError::Socket { path, error }),
         }
     }
 
     /// Waits for an agent that has greeted, or says why it cannot serve. Others are sent away or not waited for.
-    pub async fn accept(&self) -> Result<Caller, LinkError> {
+    pub async fn accept(&self) -> Result<Caller, ConnectionError> {
         let mut greetings = JoinSet::new();
         let mut callers: VecDeque<AbortHandle> = VecDeque::new();
         loop {
             tokio::select! {
                 accepted = self.socket.accept() => {
-                    let (stream, _) = accepted.map_err(|error| LinkError::Socket { path: self.path.clone(), error })?;
+                    let (stream, _) = accepted.map_err(|error| ConnectionError::Socket { path: self.path.clone(), error })?;
                     if stream.peer_cred().is_ok_and(|peer| self.peer.is(&peer)) {
                         callers.retain(|caller| !caller.is_finished());
                         if callers.len() == MOST_CALLERS && let Some(oldest) = callers.pop_front() {
@@ -116,9 +120,9 @@ impl Listener {
                 Some(greeted) = greetings.join_next(), if !greetings.is_empty() => {
                     // Dropped, too slow, or no greeting: others may come.
                     let Ok(Ok(Ok((stream, greeting)))) = greeted else { continue };
-                    let greeting = greeting.map_err(LinkError::Declined)?;
+                    let greeting = greeting.map_err(ConnectionError::Declined)?;
                     if greeting.protocol != PROTOCOL_VERSION {
-                        return Err(LinkError::Version(greeting.protocol));
+                        return Err(ConnectionError::Version(greeting.protocol));
                     }
                     return Ok(Caller { stream, greeting, path: self.path.clone() });
                 }
@@ -153,8 +157,8 @@ impl Caller {
     }
 
     /// Welcomes the agent with the segment's file.
-    pub fn welcome(self, segment: impl AsFd, deadline: Duration) -> Result<Link, LinkError> {
-        let failed = |error| LinkError::Socket { path: self.path.clone(), error };
+    pub fn welcome(self, segment: impl AsFd, deadline: Duration) -> Result<Connection, ConnectionError> {
+        let failed = |error| ConnectionError::Socket { path: self.path.clone(), error };
         let deadline_ms = u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX);
         let frame = wire::encode(&Welcome { protocol: PROTOCOL_VERSION, deadline_ms })?;
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -170,11 +174,11 @@ impl Caller {
         let peer = self.stream.peer_cred().ok().and_then(|peer| peer.pid());
         let peer_pid = peer.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0);
         let (reader, writer) = self.stream.into_split();
-        Ok(Link { reader, writer, received: Vec::new(), peer_pid })
+        Ok(Connection { reader, writer, received: Vec::new(), peer_pid })
     }
 }
 
-impl Link {
+impl Connection {
     /// The process that connected, as we see it; `None` where it cannot be seen.
     pub fn peer_pid(&self) -> Option<u32> {
         self.peer_pid
@@ -331,10 +335,10 @@ mod tests {
         });
         let caller = listener.accept().await.unwrap();
         let file = std::fs::File::open("/dev/null").unwrap();
-        let mut link = caller.welcome(&file, std::time::Duration::from_secs(1)).unwrap();
+        let mut connection = caller.welcome(&file, std::time::Duration::from_secs(1)).unwrap();
         let sent = ToAgent::Answer { request: 2, answer: Answer::Bytes(Some(vec![7; MUCH])) };
-        tokio::time::timeout(PATIENCE, link.send(&sent)).await.expect("no deadlock").unwrap();
-        let received = tokio::time::timeout(PATIENCE, link.receive()).await.expect("no deadlock").unwrap();
+        tokio::time::timeout(PATIENCE, connection.send(&sent)).await.expect("no deadlock").unwrap();
+        let received = tokio::time::timeout(PATIENCE, connection.receive()).await.expect("no deadlock").unwrap();
         assert!(matches!(received, ToTool::Reply { request: 1, .. }));
         assert_eq!(agent.join().unwrap(), sent);
     }
