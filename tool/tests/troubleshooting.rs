@@ -89,9 +89,12 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).expect("a directory of sources") {
         let path = entry.expect("its entries").path();
         let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+        if name.starts_with("test") {
+            continue;
+        }
         if path.is_dir() {
             sources(&path, found);
-        } else if name.ends_with(".rs") && !name.starts_with("test") {
+        } else if name.ends_with(".rs") {
             found.push(path);
         }
     }

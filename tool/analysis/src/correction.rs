@@ -195,6 +195,8 @@ struct Part {
     otherwise: f64,
     /// Of the whole, samples were in callees that had no probes, for all the time or a part of it: what these called was measured below the node itself.
     is_passed: bool,
+    /// Of the whole, callees lost their probes: what they took from then on was measured as the node's own.
+    has_lost: bool,
     /// For which part of the recording it had its probes.
     kept: f64,
 }
@@ -206,9 +208,9 @@ fn prior(disturbed: f64, all: &Measured) -> f64 {
     (0.25 / (deviation * deviation)).clamp(PRIOR, MOST_PRIOR)
 }
 
-/// How far samples decide how a root's time divides, of which there are so many.
-fn by_their_part(whole: &Given, samples: f64, all: &Measured) -> f64 {
-    let weight = prior(whole.disturbed, all);
+/// How far samples decide how a root's time divides, of which there are so many; wholly, where methods below it lost their probes.
+fn by_their_part(whole: &Given, samples: f64, all: &Measured, has_lost: bool) -> f64 {
+    let weight = if has_lost { PRIOR } else { prior(whole.disturbed, all) };
     let worth = samples.min(whole.worth());
     if weight > PRIOR { worth / (worth + weight) } else { 1.0 }
 }
@@ -216,7 +218,11 @@ fn by_their_part(whole: &Given, samples: f64, all: &Measured) -> f64 {
 /// Divides the run time of a node, of which there are so many samples and so much measured: what a part gets, and the deviation of that as far as
 /// the recording decided.
 fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f64) {
-    let weight = if part.is_passed { 0.0 } else { prior(whole.disturbed, all) };
+    let weight = match part {
+        Part { is_passed: true, .. } => 0.0,
+        Part { has_lost: true, .. } => PRIOR,
+        _ => prior(whole.disturbed, all),
+    };
     let is_decisive = weight > PRIOR;
     let worth = if is_decisive { samples.min(whole.worth()) } else { samples };
     let part_samples = if samples > 0.0 { part.samples * worth / samples } else { 0.0 };
@@ -260,6 +266,11 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let waited = |index: usize| if own[index].sum() > 0.0 { own[index].wait / own[index].sum() } else { 0.0 };
     let own_samples = placed.map_or_else(|| vec![[0; 2]; cct.len()], |placed| placed.running(waited));
     let is_passed = |index: usize| placed.is_some_and(|placed| placed.is_passed(index));
+    let kept = |node: &crate::cct::Node| placed.map_or(1.0, |placed| placed.kept(node.method()));
+    let mut has_lost = vec![false; cct.len()];
+    cct.nodes().skip(1).filter(|(_, node)| kept(node) < 1.0).for_each(|(id, _)| has_lost[callers[id.index()]] = true);
+    let mut lost_below = has_lost.clone();
+    add_up(callers, &mut lost_below, |any, more| *any |= more);
     let mut samples = own_samples.clone();
     add_up(callers, &mut samples, |sum, more: [u32; 2]| {
         sum[0] += more[0];
@@ -291,7 +302,8 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 measured: below[index],
                 otherwise: 0.0,
                 is_passed: is_passed(caller),
-                kept: placed.map_or(1.0, |placed| placed.kept(node.method())),
+                has_lost: has_lost[caller],
+                kept: kept(node),
             };
             let (run, by_prior) = part_of(&given[caller], in_all(samples[caller]), &below[caller], &part);
             let seen = below[caller].wait;
@@ -307,7 +319,12 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             if is_whole {
                 return whole_error;
             }
-            let decided = by_their_part(&outermost, in_all(samples[total.outermost]), &below[total.outermost]);
+            let decided = by_their_part(
+                &outermost,
+                in_all(samples[total.outermost]),
+                &below[total.outermost],
+                lost_below[total.outermost],
+            );
             let by_samples = decided * outermost.run * by_samples(of_samples, samples[total.outermost], alike);
             let by_untold = decided * outermost.run * by_untold(of_samples, samples[total.outermost], outermost.untold);
             let scale =
@@ -327,6 +344,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 measured: own[index],
                 otherwise: 1.0,
                 is_passed: is_passed(index),
+                has_lost: has_lost[index],
                 kept: 1.0,
             },
         );
@@ -343,7 +361,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     }
     let chance = |(id, _): (NodeId, _)| {
         let (given, samples) = (&given[id.index()], in_all(samples[id.index()]));
-        let run_ns = by_their_part(given, samples, &below[id.index()]) * given.run;
+        let run_ns = by_their_part(given, samples, &below[id.index()], lost_below[id.index()]) * given.run;
         SampledRoot {
             node: NodeIndex(id.index() - 1),
             samples: samples as u64,

@@ -189,6 +189,23 @@ fn what_lost_its_probes_may_be_what_samples_do_not_tell_of() {
     assert!(all < 0.01 && half < 0.06 && (0.12..0.16).contains(&lost), "{all} {half} {lost}");
 }
 
+/// Where calls took no longer with probes because these were dropped, what was measured has it all at the callers.
+#[test]
+fn what_was_measured_after_probes_were_lost_decides_nothing() {
+    let cct = called((10, 995_000), &[(10, 5_000)]);
+    let wholes =
+        Wholes::from_iter([(cct.roots()[0].0, Whole { total_ns: 1e6, error_ns: 1e4, unsettled: 0.0, is_timed: true })]);
+    let share = |kept: &[(MethodId, f64)]| {
+        let placed = Placed::of(vec![[0; 2], [100, 100], [100, 100]]).covering(1.0, kept.iter().copied().collect());
+        let node = correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[1];
+        (node.total_ns as f64 / 1e6, node.total_error_ns as f64 / 1e6)
+    };
+    let callee = cct.nodes().nth(2).expect("a callee").1.method();
+    let ((measured, _), (sampled, error)) = (share(&[]), share(&[(callee, 0.01)]));
+    assert!(measured < 0.1, "both witnesses, of which one is better: {measured}");
+    assert!((sampled - 0.5).abs() < 0.01 && error > 0.02, "{sampled} {error}");
+}
+
 /// They were instrumented too late, or never.
 #[test]
 fn many_calls_one_below_the_other_that_were_only_sampled_keep_nothing_for_themselves() {
