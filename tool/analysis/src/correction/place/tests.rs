@@ -1,5 +1,15 @@
 use super::*;
 
+fn sample(frames: &[u32]) -> Sample {
+    Sample {
+        at_ns: 1,
+        thread: 7,
+        frames: frames.iter().copied().map(FrameIndex).collect(),
+        is_cut: false,
+        is_native: false,
+    }
+}
+
 #[test]
 fn a_stack_is_followed_from_its_root_through_what_has_no_probes() {
     let mut cct = Cct::new();
@@ -7,13 +17,7 @@ fn a_stack_is_followed_from_its_root_through_what_has_no_probes() {
     let callee = cct.child(root, MethodId(2));
     let again = cct.child(callee, MethodId(1));
     let methods = ["a.B.root()V", "a.B.callee()V", "java.util.List.forEach()V", "a.Main.main()V"];
-    let sample = |at_ns, frames: &[u32], is_cut| Sample {
-        at_ns,
-        thread: 77,
-        frames: frames.iter().copied().map(FrameIndex).collect(),
-        is_cut,
-        is_native: false,
-    };
+    let sample = |at_ns, frames: &[u32], is_cut| Sample { at_ns, thread: 77, is_cut, ..sample(frames) };
     let samples = Samples {
         methods: methods.map(str::to_owned).to_vec(),
         stacks: vec![
@@ -42,13 +46,6 @@ fn what_was_missed_has_nodes_where_it_was_sampled() {
     let root = cct.child(NodeId::TOP, MethodId(1));
     let callee = cct.call(root, MethodId(2), 0);
     let names = ["C.root()V", "C.callee()V", "C.late()V", "C.never()V", "C.trivial()V"];
-    let sample = |frames: &[u32]| Sample {
-        at_ns: 1,
-        thread: 7,
-        frames: frames.iter().copied().map(FrameIndex).collect(),
-        is_cut: false,
-        is_native: false,
-    };
     // root, late, trivial, callee; root, callee, never; root, callee, late, once; root, root.
     let stacks = [&[0, 2, 4, 1][..], &[0, 1, 3], &[0, 1, 2], &[0, 0]];
     let times = [4, 3, 1, 2];
@@ -78,8 +75,7 @@ fn what_was_dropped_calls_what_was_recorded_below_its_caller() {
     let late = cct.call(root, MethodId(3), 0);
     cct.call(late, MethodId(4), 0);
     let names = ["C.root()V", "C.dropped()V", "C.callee()V", "C.last()V"];
-    let sample =
-        Sample { at_ns: 1, thread: 7, frames: [0, 1, 2, 3].map(FrameIndex).into(), is_cut: false, is_native: false };
+    let sample = sample(&[0, 1, 2, 3]);
     let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks: vec![sample; 3] };
     let names = Names::of(names.into_iter(), &samples, (0, 9));
     let missed = FxHashSet::from_iter([MethodId(2)]);
@@ -99,13 +95,6 @@ fn what_was_dropped_has_its_samples_wherever_there_are_some() {
     let elsewhere = cct.call(root, MethodId(3), 0);
     let names = ["C.root()V", "C.dropped()V", "C.caller()V", "C.never()V"];
     // root, caller, dropped, never; root, caller, never.
-    let sample = |frames: &[u32]| Sample {
-        at_ns: 1,
-        thread: 7,
-        frames: frames.iter().copied().map(FrameIndex).collect(),
-        is_cut: false,
-        is_native: false,
-    };
     let stacks = vec![sample(&[0, 2, 1, 3]), sample(&[0, 2, 3])];
     let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks };
     let names = Names::of(names.into_iter(), &samples, (0, 9));
@@ -126,8 +115,7 @@ fn so_has_what_was_recorded_below_several_that_were_dropped() {
     let caller = cct.call(root, MethodId(5), 0);
     let names = ["C.root()V", "C.outer()V", "C.inner()V", "C.kept()V", "C.caller()V"];
     // root, caller, outer, inner, kept.
-    let sample =
-        Sample { at_ns: 1, thread: 7, frames: [0, 4, 1, 2, 3].map(FrameIndex).into(), is_cut: false, is_native: false };
+    let sample = sample(&[0, 4, 1, 2, 3]);
     let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks: vec![sample] };
     let names = Names::of(names.into_iter(), &samples, (0, 9));
     let missed = FxHashSet::from_iter([MethodId(2), MethodId(3)]);
@@ -147,13 +135,6 @@ fn what_the_recording_has_not_come_to_has_nodes_where_it_was_sampled_often() {
     cct.call(early, MethodId(3), 0);
     let names = ["C.root()V", "C.early()V", "C.late()V"];
     // root, early; root, late, early.
-    let sample = |frames: &[u32]| Sample {
-        at_ns: 1,
-        thread: 7,
-        frames: frames.iter().copied().map(FrameIndex).collect(),
-        is_cut: false,
-        is_native: false,
-    };
     let samples = |early: usize, late: usize| {
         let stacks = std::iter::repeat_n(sample(&[0, 1]), early).chain(std::iter::repeat_n(sample(&[0, 2, 1]), late));
         Samples { methods: names.map(str::to_owned).to_vec(), stacks: stacks.collect() }
