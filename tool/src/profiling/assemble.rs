@@ -96,6 +96,9 @@ pub(crate) fn profile(
     // CPU time does not wait.
     let waiting = placed.as_ref().filter(|_| mode != ClockMode::Cpu);
     let waiting = waiting.and_then(|placed| placed.waiting(&undisturbed.wanted, in_roots_ns));
+    if let Some(part) = waiting {
+        log::debug!("roots wait for {:.0} % of their time", 100.0 * part);
+    }
     let merged = correct(&all, &clock, &known, placed.as_ref(), waiting);
     let held_out = Reference { times: &timed.held_out, idle_ns: 0.0, timing_ns };
     let controls = controls(&merged, &references, held_out);
