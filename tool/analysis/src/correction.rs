@@ -9,7 +9,8 @@
 //!
 //! 1. A root's time ([`wholes`]) is what its calls take without probes, timed as wholes, times their number.
 //! 2. Of that, what waits is given to whoever was seen waiting while it was recorded: waiting does not grow with probes. How much it is altogether is what
-//!    threads did not want a processor for, in the undisturbed calls; where that is not known, what was seen.
+//!    threads did not want a processor for, in the undisturbed calls; where that is not known, what was seen. If it was seen for far longer than that, it was
+//!    mostly the recording's ([`GROWN`]), and nobody knows where the rest is: it divides as what runs.
 //! 3. The rest is divided from the root down, at each node among itself and its callees, by samples ([`placed`]). Where there are few of these, what the
 //!    recording says decides more and more ([`PRIOR`]): measured times without the calibrated cost of their probes, but never less than
 //!    a part of what was measured ([`LEAST`]).
@@ -55,6 +56,8 @@ const LEAST: f64 = 0.2;
 const UNSTEADY: f64 = 0.03;
 /// Threads are seen waiting about once in this time, in ns ([`cpu_share`](crate::cpu_share)).
 const LOOKED_AT_NS: f64 = 10e6;
+/// So many times what undisturbed calls wait was seen while they were recorded, and more: then so much of what is left lies where it was seen, and the rest anywhere.
+const GROWN: f64 = 2.0;
 /// However much was seen to wait, this part of a root's time was not, if any was recorded that was not.
 const RUNNING: f64 = 0.05;
 
@@ -178,6 +181,8 @@ struct Given {
     disturbed: f64,
     /// Which part of that samples do not tell of.
     untold: f64,
+    /// What the outermost node's calls wait and nobody knows where, in ns; it is in `run`.
+    unplaced: f64,
 }
 
 impl Given {
@@ -290,10 +295,12 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 None => Whole::measured(&below[index]),
             };
             let most = if below[index].run > 0.0 { (1.0 - RUNNING) * whole.total_ns } else { whole.total_ns };
-            let wait = (waits * below[index].wait).min(most);
+            let waited = (waits * below[index].wait).min(most);
+            let wait = waited * (GROWN * waits).min(1.0);
             let disturbed = whole.disturbed(&below[index]);
             let (run, untold) = (whole.total_ns - wait, placed.map_or(0.0, |placed| placed.untold));
-            given[index] = Given { run, wait, by_prior: 0.0, outermost: index, disturbed, untold };
+            given[index] =
+                Given { run, wait, by_prior: 0.0, outermost: index, disturbed, untold, unplaced: waited - wait };
             (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
         } else {
             let caller = callers[index];
@@ -332,7 +339,10 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             let by_looks = (of.wait * LOOKED_AT_NS * scale.min(1.0)).sqrt();
             // Some code is compiled before other code: a part may be as far from settled as the whole is, and the rest not.
             let by_settling = unsettled[total.outermost] * sum * (1.0 - sum / all.max(1.0)).max(0.0);
-            let doubts = [whole_error, of.by_prior, by_samples, by_untold, by_looks, by_settling, UNSTEADY * sum];
+            let share = (sum / all.max(1.0)).min(1.0);
+            let by_unplaced = outermost.unplaced * (share * (1.0 - share)).sqrt();
+            let doubts =
+                [whole_error, of.by_prior, by_samples, by_untold, by_looks, by_unplaced, by_settling, UNSTEADY * sum];
             doubts.iter().map(|doubt| doubt * doubt).sum::<f64>().sqrt()
         };
         let (own_run, own_by_prior) = part_of(
