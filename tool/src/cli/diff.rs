@@ -32,6 +32,7 @@ Examples:
   headwater diff before.hw after.hw --by total --focus com.acme.*
   headwater diff before.hw after.hw --format json -o diff.json
   headwater diff before.hw after.hw -o diff.html
+  headwater diff app.jfr run.hw          # of different kinds: shares below the roots of one
   headwater diff before.hw after.hw --fail-if 'self(com.acme.*) > +5%' --fail-if 'total(com.acme.Shop.checkout) > +2ms'
 
 Of several files a side the means are compared; on either side there may be any number. Runs of one program differ, and how far, only
