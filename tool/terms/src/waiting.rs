@@ -70,6 +70,10 @@ const NATIVE: &[Place] = &[
     },
 ];
 
+const fn queue(method: &'static str) -> Place {
+    Place { method, said: "waits for an element of a queue", what: Next }
+}
+
 /// Methods near the top of a stack.
 const NEAR: &[Place] = &[
     Place { method: "java.util.concurrent.ThreadPoolExecutor.getTask", said: "waits for work", what: Work },
@@ -95,70 +99,22 @@ const NEAR: &[Place] = &[
     Place { method: "sun.nio.fs.AbstractWatchService.poll", said: "waits for files to change", what: Work },
     Place { method: "java.util.concurrent.ExecutorCompletionService.take", said: "waits for a result", what: Other },
     Place { method: "java.util.concurrent.ExecutorCompletionService.poll", said: "waits for a result", what: Other },
-    Place {
-        method: "java.util.concurrent.ArrayBlockingQueue.take",
-        said: "waits for an element of a queue",
-        what: Next,
-    },
-    Place {
-        method: "java.util.concurrent.ArrayBlockingQueue.poll",
-        said: "waits for an element of a queue",
-        what: Next,
-    },
-    Place { method: "java.util.concurrent.DelayQueue.take", said: "waits for an element of a queue", what: Next },
-    Place { method: "java.util.concurrent.DelayQueue.poll", said: "waits for an element of a queue", what: Next },
-    Place {
-        method: "java.util.concurrent.LinkedBlockingQueue.take",
-        said: "waits for an element of a queue",
-        what: Next,
-    },
-    Place {
-        method: "java.util.concurrent.LinkedBlockingQueue.poll",
-        said: "waits for an element of a queue",
-        what: Next,
-    },
-    Place {
-        method: "java.util.concurrent.LinkedTransferQueue.take",
-        said: "waits for an element of a queue",
-        what: Next,
-    },
-    Place {
-        method: "java.util.concurrent.LinkedTransferQueue.poll",
-        said: "waits for an element of a queue",
-        what: Next,
-    },
-    Place {
-        method: "java.util.concurrent.PriorityBlockingQueue.take",
-        said: "waits for an element of a queue",
-        what: Next,
-    },
-    Place {
-        method: "java.util.concurrent.PriorityBlockingQueue.poll",
-        said: "waits for an element of a queue",
-        what: Next,
-    },
-    Place { method: "java.util.concurrent.SynchronousQueue.take", said: "waits for an element of a queue", what: Next },
-    Place { method: "java.util.concurrent.SynchronousQueue.poll", said: "waits for an element of a queue", what: Next },
-    Place {
-        method: "java.util.concurrent.LinkedBlockingDeque.takeFirst",
-        said: "waits for an element of a queue",
-        what: Next,
-    },
-    Place {
-        method: "java.util.concurrent.LinkedBlockingDeque.takeLast",
-        said: "waits for an element of a queue",
-        what: Next,
-    },
-    Place {
-        method: "java.util.concurrent.LinkedBlockingDeque.pollFirst",
-        said: "waits for an element of a queue",
-        what: Next,
-    },
-    Place {
-        method: "java.util.concurrent.LinkedBlockingDeque.pollLast",
-        said: "waits for an element of a queue",
-        what: Next,
-    },
+    queue("java.util.concurrent.ArrayBlockingQueue.take"),
+    queue("java.util.concurrent.ArrayBlockingQueue.poll"),
+    queue("java.util.concurrent.DelayQueue.take"),
+    queue("java.util.concurrent.DelayQueue.poll"),
+    queue("java.util.concurrent.LinkedBlockingQueue.take"),
+    queue("java.util.concurrent.LinkedBlockingQueue.poll"),
+    queue("java.util.concurrent.LinkedTransferQueue.take"),
+    queue("java.util.concurrent.LinkedTransferQueue.poll"),
+    queue("java.util.concurrent.PriorityBlockingQueue.take"),
+    queue("java.util.concurrent.PriorityBlockingQueue.poll"),
+    queue("java.util.concurrent.SynchronousQueue.take"),
+    queue("java.util.concurrent.SynchronousQueue.poll"),
+    queue("java.util.concurrent.LinkedBlockingDeque.takeFirst"),
+    queue("java.util.concurrent.LinkedBlockingDeque.takeLast"),
+    queue("java.util.concurrent.LinkedBlockingDeque.pollFirst"),
+    queue("java.util.concurrent.LinkedBlockingDeque.pollLast"),
 ];
 
 /// Methods that wait for something to do, and do it: they wait only where nothing is above them but the waiting itself.

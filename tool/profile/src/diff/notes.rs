@@ -173,7 +173,8 @@ impl<'a> Comparison<'a> {
                 }
             }
         }
-        if self.per == Per::Run && self.runs().any(|run| run.profile.root_calls() == 0) {
+        let has_calls = |run: &Run<'_>| run.profile.root_calls() > 0;
+        if self.per == Per::Run && self.runs().any(has_calls) && !self.runs().all(has_calls) {
             notes.push("one has no root calls: whole runs are compared".to_owned());
         } else if self.per == Per::RootCall && self.nodes.iter().filter(|node| node.parent.is_none()).count() > 1 {
             notes.push(
