@@ -202,8 +202,6 @@ struct Part {
     is_passed: bool,
     /// Of the whole, callees lost their probes: what they took from then on was measured as the node's own.
     has_lost: bool,
-    /// For which part of the recording it had its probes.
-    kept: f64,
 }
 
 /// As how many samples it counts what the recording says of how a node's time divides, of which so much was measured. A share that has a standard deviation of
@@ -248,7 +246,7 @@ fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f6
     // Of two witnesses that say different things either may be right; and what samples do not tell of may be where it was measured.
     let apart = match worth > 0.0 && counts > 0.0 {
         true if is_decisive => (part_samples / worth - prior).abs() * (worth * counts).sqrt() / (worth + counts),
-        true => untold(part_samples / worth, (prior / part.kept).min(1.0), whole.untold),
+        true => untold(part_samples / worth, prior, whole.untold),
         false => 0.0,
     };
     let deviation = (whole.by_prior * share).hypot(prior_weight * doubt * whole.run).hypot(apart * whole.run);
@@ -271,9 +269,9 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let waited = |index: usize| if own[index].sum() > 0.0 { own[index].wait / own[index].sum() } else { 0.0 };
     let own_samples = placed.map_or_else(|| vec![[0; 2]; cct.len()], |placed| placed.running(waited));
     let is_passed = |index: usize| placed.is_some_and(|placed| placed.is_passed(index));
-    let kept = |node: &crate::cct::Node| placed.map_or(1.0, |placed| placed.kept(node.method()));
     let mut has_lost = vec![false; cct.len()];
-    cct.nodes().skip(1).filter(|(_, node)| kept(node) < 1.0).for_each(|(id, _)| has_lost[callers[id.index()]] = true);
+    let lost = |node: &crate::cct::Node| placed.is_some_and(|placed| placed.lost.contains(&node.method()));
+    cct.nodes().skip(1).filter(|(_, node)| lost(node)).for_each(|(id, _)| has_lost[callers[id.index()]] = true);
     let mut lost_below = has_lost.clone();
     add_up(callers, &mut lost_below, |any, more| *any |= more);
     let mut samples = own_samples.clone();
@@ -287,7 +285,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let mut whole_errors = vec![0.0; cct.len()];
     let mut unsettled = vec![0.0; cct.len()];
     let mut nodes: Vec<Node> = Vec::with_capacity(cct.len() - 1);
-    for (id, node) in cct.nodes().skip(1) {
+    for (id, _) in cct.nodes().skip(1) {
         let index = id.index();
         if recorded.is_outermost(index) {
             let whole = match wholes.get(&id) {
@@ -310,7 +308,6 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 otherwise: 0.0,
                 is_passed: is_passed(caller),
                 has_lost: has_lost[caller],
-                kept: kept(node),
             };
             let (run, by_prior) = part_of(&given[caller], in_all(samples[caller]), &below[caller], &part);
             let seen = below[caller].wait;
@@ -355,7 +352,6 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 otherwise: 1.0,
                 is_passed: is_passed(index),
                 has_lost: has_lost[index],
-                kept: 1.0,
             },
         );
         let own_wait = if below[index].wait > 0.0 { total.wait * own[index].wait / below[index].wait } else { 0.0 };

@@ -16,7 +16,7 @@ use super::facts::Facts;
 use super::missing::{at_least, called, unseen, warnings};
 use super::named::Things;
 use super::{Undisturbed, budget, counters, objects};
-use crate::budget::{Dropped, Governor, Limit, Probes, in_place};
+use crate::budget::{Governor, Limit, Probes, in_place};
 use crate::cct::{Cct, NodeId};
 use crate::correction::{
     MIN_CONTROLS, Names, Placed, Reference, RootCalls, Wholes, correct, coverage, divided, grown, placed_on_all,
@@ -87,7 +87,7 @@ pub(crate) fn profile(
         known.values_mut().for_each(|whole| whole.unsettle(part, !undisturbed.is_sampled_before));
     }
     let known_nodes = all.len();
-    let Sampled { basis, placed, uncalled } = sampled(&mut all, &facts, undisturbed, is_partial(decoder), duration);
+    let Sampled { basis, placed, uncalled } = sampled(&mut all, &facts, undisturbed, is_partial(decoder));
     let threads: Vec<_> = threads
         .iter_mut()
         .map(|(id, tree, places)| (*id, grown(&all, known_nodes, tree, places), std::mem::take(places)))
@@ -199,7 +199,7 @@ struct Sampled {
 }
 
 /// The samples on the tree; if there are many, also in calls of which the recording has none: what the undisturbed program is seen to do, it does.
-fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: bool, recorded: Duration) -> Sampled {
+fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: bool) -> Sampled {
     let mut basis = Basis {
         is_settled: undisturbed.unsettled.map(|part| part == 0.0),
         other_recordings: undisturbed.other_recordings,
@@ -216,8 +216,8 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: 
     let names = facts.methods.iter().map(|method| method.machine.as_str());
     let names = Names::of(names, samples, undisturbed.counted).parted_at(undisturbed.parted);
     let missed = facts.missed.iter().map(|(method, _)| MethodId(method.0 as u32 + 1));
-    let dropped = || facts.governor.iter().flat_map(Governor::all_dropped);
-    let missed = missed.chain(dropped().map(|dropped| dropped.method)).collect();
+    let dropped = || facts.governor.iter().flat_map(Governor::all_dropped).map(|dropped| dropped.method);
+    let missed = missed.chain(dropped()).collect();
     let (placed, uncalled) = placed_on_all(all, &names, &missed);
     let percent = 100.0 * uncalled;
     let uncalled = match (uncalled > 0.0, is_partial) {
@@ -241,8 +241,7 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: 
     let over = undisturbed.wanted_over.filter(|_| undisturbed.parted.is_none());
     let covered = coverage(&placed, &names, &undisturbed.wanted, over);
     log::debug!("samples tell of {:.0} % of what threads ran", 100.0 * covered);
-    let kept = |dropped: &Dropped| (dropped.method, dropped.at.as_secs_f64() / recorded.as_secs_f64().max(1e-9));
-    let placed = placed.covering(covered, dropped().map(kept).collect());
+    let placed = placed.covering(covered).without_probes_of(dropped().collect());
     Sampled { basis, placed: Some(placed), uncalled }
 }
 

@@ -25,8 +25,8 @@ pub struct Placed {
     pub(super) alike: f64,
     /// Which part of the roots' running time they do not tell of.
     pub(super) untold: f64,
-    /// For which part of the recording methods had their probes, of those that lost them.
-    pub(super) kept: FxHashMap<MethodId, f64>,
+    /// Methods that lost their probes.
+    pub(super) lost: FxHashSet<MethodId>,
     /// Those on whose stack a root was.
     pub inside: u64,
     /// Those of them that were in calls of which the recording has none.
@@ -65,14 +65,14 @@ impl Placed {
     }
 
     /// They tell of such a [part](super::coverage()) of the roots' running time. Of the rest nothing is known: it divides as samples do, give or take as much as there
-    /// is of it, or as it was measured: of methods that lost their probes for such a part of the recording.
-    pub fn covering(self, part: f64, kept: FxHashMap<MethodId, f64>) -> Placed {
-        Placed { untold: 1.0 - part, kept, ..self }
+    /// is of it, or as it was measured.
+    pub fn covering(self, part: f64) -> Placed {
+        Placed { untold: 1.0 - part, ..self }
     }
 
-    /// For which part of the recording a method had its probes.
-    pub(super) fn kept(&self, method: MethodId) -> f64 {
-        self.kept.get(&method).map_or(1.0, |kept| kept.clamp(f64::MIN_POSITIVE, 1.0))
+    /// While it was recorded these methods lost their probes.
+    pub fn without_probes_of(self, lost: FxHashSet<MethodId>) -> Placed {
+        Placed { lost, ..self }
     }
 
     /// The same as [`alike`](Placed::alike), where what they do not tell of is counted in.

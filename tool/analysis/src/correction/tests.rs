@@ -159,34 +159,15 @@ fn shares_are_as_uncertain_as_what_samples_do_not_tell_of() {
     placed.inside = 2_000;
     let error =
         |placed: Placed| correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[1].total_error_ns as f64 / 1e6;
-    let (all, half) = (error(placed.clone()), error(placed.covering(0.5, FxHashMap::default())));
+    let (all, half) = (error(placed.clone()), error(placed.covering(0.5)));
     // Half of the half that is not told of, and the tenth that was measured otherwise, over the root of two.
     assert!(all < 0.03 && (0.13..0.15).contains(&half), "{all} {half}");
     let mut placed = Placed::of(vec![[0; 2], [0; 2], [1_000, 1_000], [0; 2]]);
     placed.inside = 2_000;
     let error =
         |placed: Placed| correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[1].total_error_ns as f64 / 1e6;
-    let (all, half) = (error(placed.clone()), error(placed.covering(0.5, FxHashMap::default())));
+    let (all, half) = (error(placed.clone()), error(placed.covering(0.5)));
     assert!(all < 0.04 && half > 0.1, "all samples are not all of the time: {all} {half}");
-}
-
-/// What it was measured to take counts for the time in which it was measured.
-#[test]
-fn what_lost_its_probes_may_be_what_samples_do_not_tell_of() {
-    let cct = called((10, 900_000), &[(10, 40_000)]);
-    let wholes = Wholes::from_iter([(
-        cct.roots()[0].0,
-        Whole { total_ns: 1e6, error_ns: 0.0, unsettled: 0.0, is_timed: false },
-    )]);
-    let placed = || Placed::of(vec![[0; 2], [980, 980], [20, 20]]);
-    let error = |covered, kept: &[(MethodId, f64)]| {
-        let placed = placed().covering(covered, kept.iter().copied().collect());
-        correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[1].total_error_ns as f64 / 1e6
-    };
-    let dropped = [(cct.nodes().nth(2).expect("a callee").1.method(), 0.2)];
-    let (all, half, lost) = (error(1.0, &dropped), error(0.5, &[]), error(0.5, &dropped));
-    // A fifth of the recording had what would be 21 % of it, of which samples say 2.
-    assert!(all < 0.01 && half < 0.06 && (0.12..0.16).contains(&lost), "{all} {half} {lost}");
 }
 
 /// Where calls took no longer with probes because these were dropped, what was measured has it all at the callers.
@@ -195,13 +176,14 @@ fn what_was_measured_after_probes_were_lost_decides_nothing() {
     let cct = called((10, 995_000), &[(10, 5_000)]);
     let wholes =
         Wholes::from_iter([(cct.roots()[0].0, Whole { total_ns: 1e6, error_ns: 1e4, unsettled: 0.0, is_timed: true })]);
-    let share = |kept: &[(MethodId, f64)]| {
-        let placed = Placed::of(vec![[0; 2], [100, 100], [100, 100]]).covering(1.0, kept.iter().copied().collect());
+    let share = |lost: &[MethodId]| {
+        let placed = Placed::of(vec![[0; 2], [100, 100], [100, 100]]);
+        let placed = placed.without_probes_of(lost.iter().copied().collect());
         let node = correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[1];
         (node.total_ns as f64 / 1e6, node.total_error_ns as f64 / 1e6)
     };
     let callee = cct.nodes().nth(2).expect("a callee").1.method();
-    let ((measured, _), (sampled, error)) = (share(&[]), share(&[(callee, 0.01)]));
+    let ((measured, _), (sampled, error)) = (share(&[]), share(&[callee]));
     assert!(measured < 0.1, "both witnesses, of which one is better: {measured}");
     assert!((sampled - 0.5).abs() < 0.01 && error > 0.02, "{sampled} {error}");
 }
