@@ -15,8 +15,6 @@ pub(crate) struct Report {
     pub(crate) methods: Methods,
     pub(crate) hotswap: Hotswap,
     waits: Vec<Wait>,
-    /// Absent in reports of earlier versions.
-    times: Option<Times>,
     /// Parents come before their children.
     nodes: Vec<Node>,
 }
@@ -66,6 +64,21 @@ struct Node {
     calls: u64,
     self_ns: Option<u64>,
     total_ns: Option<f64>,
+}
+
+/// Of the JSON report of methods, what is looked at here.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Methodwise {
+    /// Absent in reports of earlier versions.
+    times: Option<Times>,
+    flat: Vec<Row>,
+}
+
+/// What is shown of a method, in whatever places.
+#[derive(Debug, Deserialize)]
+struct Row {
+    method: String,
+    total_ns: Option<f64>,
     #[serde(default)]
     total_error_ns: f64,
     share_range: Option<(f64, f64)>,
@@ -84,62 +97,7 @@ pub(crate) enum Share {
     NotKnown,
 }
 
-/// What a method has in all places, in ns, and half of the ranges of their shares, in per cent.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sum {
-    total: f64,
-    error: f64,
-    range: f64,
-}
-
-impl Sum {
-    fn and(self, node: &Node, total_ns: f64) -> Sum {
-        let range = node.share_range.map_or(0.0, |(from, to)| 50.0 * (to - from));
-        Sum { total: self.total + total_ns, error: self.error.hypot(node.total_error_ns), range: self.range + range }
-    }
-}
-
 impl Report {
-    /// Of each method, by its machine name.
-    pub(crate) fn shares(&self) -> HashMap<&str, Share> {
-        let places: HashMap<u64, usize> = self.nodes.iter().enumerate().map(|(place, node)| (node.id, place)).collect();
-        let parents: Vec<Option<usize>> =
-            self.nodes.iter().map(|node| node.parent.and_then(|parent| places.get(&parent).copied())).collect();
-        let mut sums: HashMap<&str, Option<Sum>> = HashMap::new();
-        for (place, node) in self.nodes.iter().enumerate() {
-            let mut above = std::iter::successors(parents[place], |place| parents[*place]);
-            if above.any(|place| self.nodes[place].method == node.method) {
-                continue;
-            }
-            let sum = sums.entry(&node.method).or_insert(Some(Sum::default()));
-            *sum = sum.zip(node.total_ns).map(|(sum, total)| sum.and(node, total));
-        }
-        let whole: f64 = self.outermost().filter_map(|node| node.total_ns).sum();
-        let share = |time: Option<Sum>| match time {
-            None => Share::NotKnown,
-            // The report's first line says so.
-            Some(_) if self.times.as_ref().is_some_and(|times| times.shares_good_to.is_none()) => Share::NotKnown,
-            Some(Sum { total, error, .. }) if error >= total && total > 0.0 => {
-                Share::AtMost(100.0 * (total + error) / whole)
-            }
-            Some(Sum { total, range, .. }) => {
-                let percent = 100.0 * total / whole;
-                match range.max(self.range_of_all(percent)) {
-                    0.0 => Share::Known(percent),
-                    range => Share::Between((percent - range).max(0.0), (percent + range).min(100.0)),
-                }
-            }
-        };
-        sums.into_iter().map(|(method, time)| (method, share(time))).collect()
-    }
-
-    /// What the first line says of all shares, as half of the range that a share of so many per cent has then; nothing, if that allows a number.
-    fn range_of_all(&self, percent: f64) -> f64 {
-        const DEVIATIONS: f64 = 2.0;
-        let good_to = 100.0 * self.times.as_ref().and_then(|times| times.shares_good_to).unwrap_or_default();
-        if good_to > tolerance(percent) { DEVIATIONS * good_to } else { 0.0 }
-    }
-
     /// Calls and own time of each place in the tree, over all threads. Places are told apart by the methods on the way there.
     pub(crate) fn places(&self) -> HashMap<u64, (u64, u64)> {
         let mut ways: HashMap<u64, u64> = HashMap::new();
@@ -159,10 +117,13 @@ impl Report {
 
     /// The time of a root's call by the profile, in ns.
     pub(crate) fn root_mean_ns(&self) -> Option<f64> {
-        let (calls, total) = self
-            .outermost()
-            .fold((0, 0.0), |(calls, total), node| (calls + node.calls, total + node.total_ns.unwrap_or(0.0)));
-        (calls > 0).then(|| total / calls as f64)
+        let calls: u64 = self.outermost().map(|node| node.calls).sum();
+        (calls > 0).then(|| self.root_ns() / calls as f64)
+    }
+
+    /// What the roots took altogether, in ns.
+    pub(crate) fn root_ns(&self) -> f64 {
+        self.outermost().filter_map(|node| node.total_ns).sum()
     }
 
     /// Calls of the roots from outside.
@@ -186,6 +147,37 @@ impl Report {
     }
 }
 
+impl Methodwise {
+    /// Of each method, by its machine name, of a root that took so long altogether.
+    pub(crate) fn shares(&self, whole_ns: f64) -> HashMap<&str, Share> {
+        self.flat.iter().map(|row| (row.method.as_str(), self.share(row, whole_ns))).collect()
+    }
+
+    fn share(&self, row: &Row, whole_ns: f64) -> Share {
+        let Some(total_ns) = row.total_ns else { return Share::NotKnown };
+        let percent = |ns: f64| 100.0 * ns / whole_ns;
+        match row.share_range {
+            // The report's first line says so.
+            _ if self.times.as_ref().is_some_and(|times| times.shares_good_to.is_none()) => Share::NotKnown,
+            _ if row.total_error_ns >= total_ns && total_ns > 0.0 => {
+                Share::AtMost(percent(total_ns + row.total_error_ns))
+            }
+            Some((from, to)) => Share::Between(100.0 * from, 100.0 * to),
+            None => match (percent(total_ns), self.range_of_all(percent(total_ns))) {
+                (percent, 0.0) => Share::Known(percent),
+                (percent, range) => Share::Between((percent - range).max(0.0), (percent + range).min(100.0)),
+            },
+        }
+    }
+
+    /// What the first line says of all shares, as half of the range that a share of so many per cent has then; nothing, if that allows a number.
+    fn range_of_all(&self, percent: f64) -> f64 {
+        const DEVIATIONS: f64 = 2.0;
+        let good_to = 100.0 * self.times.as_ref().and_then(|times| times.shares_good_to).unwrap_or_default();
+        if good_to > tolerance(percent) { DEVIATIONS * good_to } else { 0.0 }
+    }
+}
+
 /// What somebody sees of a text report without scrolling.
 pub(crate) struct FirstScreen<'t> {
     /// The methods of the tree's first rows, without their signatures, which are shortened there.
@@ -201,7 +193,7 @@ impl<'t> FirstScreen<'t> {
         let rows = text.lines().skip_while(|line| !is_heading(line)).skip(1).take(ROWS);
         let named = text
             .lines()
-            .skip_while(|line| !line.starts_with("with a tenth or more"))
+            .skip_while(|line| !line.starts_with("with about a tenth or more"))
             .take_while(|line| !line.is_empty());
         FirstScreen {
             rows: rows.filter_map(|row| without_signature(row).split(' ').next_back()).collect(),
@@ -234,35 +226,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recursion_counts_once_and_what_has_no_number_is_not_known() {
-        let report = json!({
-            "roots": [{"calls": 2}], "waits": [], "methods": {"instrumented": 9, "called": 4},
-            "hotswap": {"batches": 1, "classes": 2, "pause_ns_total": 5, "pause_ns_max": 5}, "nodes": [
-            {"id": 0, "parent": null, "method": "A.root()V", "calls": 2, "total_ns": 1000, "total_error_ns": 1},
-            {"id": 1, "parent": 0, "method": "A.f()V", "calls": 2, "total_ns": 600, "total_error_ns": 1},
-            {"id": 2, "parent": 1, "method": "A.g()V", "calls": 2, "total_ns": 500, "total_error_ns": 1},
-            {"id": 3, "parent": 2, "method": "A.f()V", "calls": 2, "total_ns": 400, "total_error_ns": 1},
-            {"id": 4, "parent": 0, "method": "A.g()V", "calls": 2, "total_ns": 100, "total_error_ns": 1},
-            {"id": 5, "parent": 0, "method": "A.h()V", "calls": 2, "total_ns": 50, "total_error_ns": 80},
-            {"id": 6, "parent": 0, "method": "A.i()V", "calls": 2, "total_ns": null},
-            {"id": 7, "parent": 0, "method": "A.j()V", "calls": 2, "total_ns": 50, "share_range": [0.0, 0.2]},
+    fn what_is_shown_of_a_method_is_what_its_row_says() {
+        let report = json!({"times": {"shares_good_to": 0.01}, "flat": [
+            {"method": "A.root()V", "total_ns": 1000, "total_error_ns": 1},
+            {"method": "A.f()V", "total_ns": 600, "total_error_ns": 1},
+            {"method": "A.h()V", "total_ns": 50, "total_error_ns": 80},
+            {"method": "A.i()V", "total_ns": null},
+            {"method": "A.j()V", "total_ns": 50, "share_range": [0.0, 0.2]},
         ]});
-        let report: Report = serde_json::from_value(report).expect("a report");
-        let shares = report.shares();
+        let report: Methodwise = serde_json::from_value(report).expect("a report");
+        let shares = report.shares(1000.0);
         assert_eq!(shares["A.f()V"], Share::Known(60.0));
-        assert_eq!(shares["A.g()V"], Share::Known(60.0));
         assert_eq!(shares["A.h()V"], Share::AtMost(13.0));
         assert_eq!(shares["A.i()V"], Share::NotKnown);
-        assert_eq!(shares["A.j()V"], Share::Between(0.0, 15.0));
-        assert_eq!(report.root_mean_ns(), Some(500.0));
-        let rough = Report { times: Some(Times { shares_good_to: Some(0.06) }), ..report };
-        let shares = rough.shares();
+        assert_eq!(shares["A.j()V"], Share::Between(0.0, 20.0));
+        let rough = Methodwise { times: Some(Times { shares_good_to: Some(0.06) }), ..report };
+        let shares = rough.shares(1000.0);
         assert_eq!(
             (shares["A.f()V"], shares["A.h()V"]),
             (Share::Known(60.0), Share::AtMost(13.0)),
             "six points are known of 60"
         );
         assert_eq!(shares["A.root()V"], Share::Known(100.0));
+    }
+
+    #[test]
+    fn the_roots_time_is_that_of_calls_from_outside() {
+        let report = json!({
+            "roots": [{"calls": 2}], "waits": [], "methods": {"instrumented": 9, "called": 4},
+            "hotswap": {"batches": 1, "classes": 2, "pause_ns_total": 5, "pause_ns_max": 5}, "nodes": [
+            {"id": 0, "parent": null, "method": "A.root()V", "calls": 2, "total_ns": 1000},
+            {"id": 1, "parent": 0, "method": "A.f()V", "calls": 2, "total_ns": 600},
+        ]});
+        let report: Report = serde_json::from_value(report).expect("a report");
+        assert_eq!((report.root_ns(), report.root_mean_ns()), (1000.0, Some(500.0)));
     }
 
     #[test]
@@ -274,7 +271,7 @@ mod tests {
 
     #[test]
     fn what_is_named_above_the_rows_is_seen() {
-        let text = "A (pid 1)\n\nwith a tenth or more, further down: C.far 47.0%,\n  D.farther 10-30%\n\n  share  total  self  calls  method\n";
+        let text = "A (pid 1)\n\nwith about a tenth or more, further down: C.far 47.0%,\n  D.farther 10-30%\n\n  share  total  self  calls  method\n";
         let screen = FirstScreen::of(text);
         assert!(screen.has("a.b.C.far()V") && screen.has("D.farther(I)V") && !screen.has("a.b.C.share()V"));
     }

@@ -6,8 +6,10 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use serde::de::DeserializeOwned;
+
 use super::load::Ended;
-use super::profile::Report;
+use super::profile::{Methodwise, Report};
 use crate::class_tree::write_text;
 
 /// Names another binary than that of this checkout.
@@ -33,6 +35,8 @@ pub(crate) enum Moment {
 pub(crate) struct Profiled {
     /// Its JSON report.
     pub(crate) report: Report,
+    /// The same of methods.
+    pub(crate) methods: Methodwise,
     /// Whether what its threads have adds up to that, for each node.
     pub(crate) do_threads_add_up: bool,
     /// Its text report.
@@ -73,9 +77,10 @@ pub(crate) fn profile(
     let Times { attached_after, took } = record(binary, asked, &snapshot, at)?;
     let text = report(binary, &snapshot, &[], &directory.join("profile.txt"))?;
     let report = whole_report(binary, &snapshot)?;
-    let threads = parsed(binary, &snapshot, &["--threads"], &directory.join("threads.json"))?;
+    let threads: Report = parsed(binary, &snapshot, &["--threads"], &directory.join("threads.json"))?;
+    let methods = parsed(binary, &snapshot, &["--view", "flat"], &directory.join("flat.json"))?;
     let do_threads_add_up = threads.places() == report.places();
-    Ok(Profiled { report, do_threads_add_up, text, attached_after, took })
+    Ok(Profiled { report, methods, do_threads_add_up, text, attached_after, took })
 }
 
 /// What a snapshot's JSON report says.
@@ -83,7 +88,7 @@ pub(crate) fn whole_report(binary: &Path, snapshot: &Path) -> Result<Report, Str
     parsed(binary, snapshot, &[], &snapshot.with_extension("json"))
 }
 
-fn parsed(binary: &Path, snapshot: &Path, options: &[&str], file: &Path) -> Result<Report, String> {
+fn parsed<R: DeserializeOwned>(binary: &Path, snapshot: &Path, options: &[&str], file: &Path) -> Result<R, String> {
     let json = report(binary, snapshot, options, file)?;
     serde_json::from_str(&json).map_err(|error| format!("the report is no JSON: {error}"))
 }

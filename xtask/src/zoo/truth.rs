@@ -97,7 +97,7 @@ impl Truth {
         let halves = self.jfr.halves(root);
         let second = self.async_profiler.as_ref().ok().map(|stacks| stacks.shares(root));
         let same = same.map(|stacks| stacks.shares(root));
-        let shown = profiled.report.shares();
+        let shown = profiled.methods.shares(profiled.report.root_ns());
         let screen = profile::FirstScreen::of(&profiled.text);
         let compare = |(method, truth): (&str, f64)| Comparison {
             method: method.to_owned(),

@@ -1,7 +1,7 @@
 //! The columns of numbers in a view.
 
 use crate::profile::parts::Parts;
-use crate::profile::{Amounts, CpuSamples, Extent, Metric, NodeAmounts, NodeIndex, Profile, Sum, Tree, Unit};
+use crate::profile::{Amount, Amounts, CpuSamples, Extent, Metric, NodeAmounts, NodeIndex, Profile, Sum, Tree, Unit};
 use crate::report::belief::{Belief, Shares};
 use crate::report::chosen::Chosen;
 use crate::report::units::{self, count};
@@ -210,6 +210,14 @@ impl Cells {
             Some((from, to)) => format!("{:.0}-{:.0}%", 100.0 * from, 100.0 * to),
             None => units::percent(share(part, *whole)),
         }
+    }
+
+    /// What part of the whole a row with what it calls may well have: a standard deviation more than is shown.
+    pub(super) fn may_have(&self, amounts: &Amounts) -> f64 {
+        let (weight, whole) = &self.weight;
+        let Amount { total, total_error, .. } = weight.of(amounts);
+        let deviation = if weight.is_time() { self.shares.deviation(total, total_error) } else { 0.0 };
+        share(total, *whole) + deviation
     }
 
     fn value(&self, at: usize, value: u64, error: u64) -> String {

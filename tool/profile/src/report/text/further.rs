@@ -15,7 +15,7 @@ use crate::report::share;
 
 /// Lines of a tree that a reader sees without scrolling.
 const FIRST_SCREEN: usize = 25;
-/// What has so much of the whole is large.
+/// What may well have so much of the whole, and has half of it, is large.
 const LARGE: f64 = 0.1;
 /// Where lines end if nobody says.
 const WIDTH: usize = 120;
@@ -36,7 +36,10 @@ pub(super) fn write(
     let method = |node: &NodeIndex| names.first(section.tree.nodes[node.0].method).0;
     let seen: HashSet<usize> = listed[..FIRST_SCREEN].iter().flatten().map(method).collect();
     let total = |row: &FlatRow| section.chosen.weight().of(&row.amounts).total;
-    let is_meant = |row: &FlatRow| share(total(row), section.cells.whole()) >= LARGE && !seen.contains(&row.method.0);
+    let is_large = |row: &FlatRow| {
+        section.cells.may_have(&row.amounts) >= LARGE && 2.0 * share(total(row), section.cells.whole()) >= LARGE
+    };
+    let is_meant = |row: &FlatRow| is_large(row) && !seen.contains(&row.method.0);
     let mut large = rows(section.profile, &names, section.tree);
     large.retain(is_meant);
     if large.is_empty() {
@@ -47,7 +50,7 @@ pub(super) fn write(
     let mut named = HashSet::new();
     large.retain(|row| named.insert(section.name(row.method).split('(').next()));
     let width = lines.style.width.unwrap_or(WIDTH);
-    let mut text = vec!["with a tenth or more, further down:".to_owned()];
+    let mut text = vec!["with about a tenth or more, further down:".to_owned()];
     let count = large.len();
     for (at, row) in large.iter().enumerate() {
         let end = if at + 1 == count { "" } else { "," };
@@ -119,8 +122,11 @@ mod tests {
     fn a_second_branch_is_named_above_a_deep_first_one() {
         let text = text(deep(30), &Style::default());
         let above = text.split("  share ").next().expect("a heading");
-        let said =
-            above.lines().skip_while(|line| !line.starts_with("with a tenth or more")).collect::<Vec<_>>().join("\n");
+        let said = above
+            .lines()
+            .skip_while(|line| !line.starts_with("with about a tenth or more"))
+            .collect::<Vec<_>>()
+            .join("\n");
         for name in ["m25 66.7%", "m29 66.7%", "m30 33.3%"] {
             assert!(said.contains(name), "{name} in {said}");
         }
@@ -136,7 +142,7 @@ mod tests {
     fn it_is_never_a_screen_of_its_own() {
         let text = text(deep(200), &Style { width: Some(60), ..Style::default() });
         let above = text.split("  share ").next().expect("a heading");
-        let lines: Vec<&str> = above.lines().skip_while(|line| !line.starts_with("with a tenth")).collect();
+        let lines: Vec<&str> = above.lines().skip_while(|line| !line.starts_with("with about a tenth")).collect();
         assert!(lines.len() <= 14 && lines.iter().all(|line| line.len() <= 60), "{above}");
         assert!(above.contains(" more: --view flat"), "{above}");
     }
