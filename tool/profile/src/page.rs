@@ -282,7 +282,7 @@ fn columns_of(
             let amount = comparison.amount(run, at, &side(comparison.node(node)).unwrap_or_default());
             (amount.own, amount.own_error)
         });
-        (Column::of(&tree.nodes, own), metric.is_uncertain)
+        (metric.column_of(&tree.nodes, own), metric.is_uncertain)
     };
     columns.map(column).collect()
 }

@@ -24,7 +24,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Column, Metric, Profile, Sampled, Tree, tell_apart};
+use crate::profile::{Metric, Profile, Sampled, Tree, tell_apart};
 use crate::whole_file::write_whole;
 use headwater_terms::printable::printable;
 
@@ -176,7 +176,8 @@ pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
         if !links::mark(tree, handed.next().unwrap_or_default()) {
             return Err(frames.misunderstood("it links nodes that are not there"));
         }
-        tree.counted = counted.into_iter().map(|own| Column::of(&tree.nodes, own)).collect();
+        let column = |(metric, own): (&Metric, _)| metric.column_of(&tree.nodes, own);
+        tree.counted = profile.counted.iter().zip(counted).map(column).collect();
     }
     profile.merged = match merged {
         Some(merged) => merged,

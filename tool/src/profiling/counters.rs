@@ -210,7 +210,7 @@ pub(super) fn count(tree: &mut Tree, cct: &Cct, history: &History, things: &mut 
     if are_rests_known(history) {
         let rests = cct.nodes().skip(1).zip(&tree.nodes).map(|((id, _), node)| Rest::of(node, waited_ns(cct, id)));
         let (running, others) = rests.map(|rest| (rest.running, rest.others)).unzip::<_, _, Vec<_>, Vec<_>>();
-        columns.extend([Column::of(&tree.nodes, running), Column::of(&tree.nodes, others)]);
+        columns.extend([Column::of_time(&tree.nodes, running), Column::of_time(&tree.nodes, others)]);
     }
     tree.counted = columns;
 }
@@ -223,7 +223,7 @@ fn initialisers(tree: &Tree, is_initialiser: impl Fn(MethodIndex) -> bool) -> Co
         is_inside.push(is_initialiser(node.method) || node.caller().is_some_and(|caller| is_inside[caller.0]));
     }
     let own = |(node, is_inside): (&Node, bool)| if is_inside { (node.self_ns, node.error_ns) } else { (0, 0) };
-    Column::of(&tree.nodes, tree.nodes.iter().zip(is_inside).map(own))
+    Column::of_time(&tree.nodes, tree.nodes.iter().zip(is_inside).map(own))
 }
 
 /// How much of a node's time is known to have been waited.

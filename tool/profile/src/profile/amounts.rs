@@ -1,5 +1,6 @@
 //! Everything that is known of a method, or of a node: one row of a report.
 
+use super::column::PartOfTime;
 use super::sampled::{BySamples, Chances};
 use super::{Amount, Columns, CpuSamples, MethodIndex, Metric, Node, NodeIndex, Profile, Tree};
 
@@ -65,12 +66,24 @@ impl Amounts {
 pub(crate) struct Sum {
     pub(crate) amounts: Amounts,
     by_samples: BySamples,
+    /// Of parts of the time, by column, which variances they have besides, in ns²: of own values, and of totals.
+    besides: Vec<(f64, f64)>,
 }
 
 impl Sum {
     pub(crate) fn add(&mut self, other: &Sum) {
         self.amounts.add(&other.amounts);
         self.by_samples += other.by_samples;
+        self.add_besides(other.besides.iter().copied());
+    }
+
+    fn add_besides(&mut self, others: impl ExactSizeIterator<Item = (f64, f64)>) {
+        if self.besides.len() < others.len() {
+            self.besides.resize(others.len(), (0.0, 0.0));
+        }
+        for ((own, total), other) in self.besides.iter_mut().zip(others) {
+            (*own, *total) = (*own + other.0, *total + other.1);
+        }
     }
 }
 
@@ -104,6 +117,7 @@ impl<'a> NodeAmounts<'a> {
         row.at_least |= self.incomplete[index.0];
         row.add_columns(self.columns.iter().map(|column| column.at(index)), Amount::add_own);
         sum.by_samples += BySamples { own, total: 0 };
+        sum.add_besides(self.besides(index, |node, amount| (PartOfTime::own(node, amount).besides(), 0.0)));
     }
 
     /// Adds what a node has with what it calls.
@@ -114,6 +128,7 @@ impl<'a> NodeAmounts<'a> {
         row.total_error_ns = row.total_error_ns.saturating_add(error_ns);
         row.add_columns(self.columns.iter().map(|column| column.at(index)), Amount::add_total);
         sum.by_samples += BySamples { own: 0, total };
+        sum.add_besides(self.besides(index, |node, amount| (0.0, PartOfTime::total(node, amount).besides())));
     }
 
     /// Takes away what a node has with what it calls, uncertainties left alone.
@@ -129,12 +144,32 @@ impl<'a> NodeAmounts<'a> {
         self.chances.as_ref().map_or((error_ns, 0), |chances| part(chances, error_ns))
     }
 
-    /// The row, to which all is added: what its samples say is as uncertain as they are together.
+    /// Of each column of parts of the time.
+    fn besides(
+        &self,
+        index: NodeIndex,
+        of: impl Fn(&Node, &Amount) -> (f64, f64),
+    ) -> impl ExactSizeIterator<Item = (f64, f64)> {
+        let node = &self.tree.nodes[index.0];
+        self.columns
+            .iter()
+            .map(move |column| if column.is_of_time() { of(node, &column.at(index)) } else { (0.0, 0.0) })
+    }
+
+    /// The row, to which all is added: what its samples say is as uncertain as they are together, and so are parts of the time.
     pub(crate) fn row(&self, sum: Sum) -> Amounts {
-        let Sum { mut amounts, by_samples: BySamples { own, total } } = sum;
+        let Sum { mut amounts, by_samples: BySamples { own, total }, besides } = sum;
         if let Some(chances) = &self.chances {
             amounts.error_ns = chances.joined(amounts.error_ns, own);
             amounts.total_error_ns = chances.joined(amounts.total_error_ns, total);
+        }
+        let Amounts { self_ns, total_ns, error_ns, total_error_ns, .. } = amounts;
+        for ((column, amount), (own, total)) in self.columns.iter().zip(&mut amounts.columns).zip(besides) {
+            if column.is_of_time() {
+                let part = |ns, error_ns, time_ns, time_error_ns| PartOfTime { ns, error_ns, time_ns, time_error_ns };
+                amount.own_error = part(amount.own, amount.own_error, self_ns, error_ns).joined(own);
+                amount.total_error = part(amount.total, amount.total_error, total_ns, total_error_ns).joined(total);
+            }
         }
         amounts
     }

@@ -6,8 +6,9 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::column::cpu_time;
 use super::derived::{ONE, Ratio, derived};
-use super::{ClockMode, CpuSamples, Node, NodeIndex, Profile, Span, Tree};
+use super::{ClockMode, Column, Columns, Node, NodeIndex, Profile, Span, Tree};
 use crate::profile::Amounts;
 
 /// Id of the metric of self time that no wait is known of, where waits are counted.
@@ -145,53 +146,6 @@ impl Amount {
         add_up!(self += other: total, total_error);
     }
 }
-
-/// A metric's value at each node of a tree. Totals follow from what nodes have themselves.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Column {
-    amounts: Vec<Amount>,
-}
-
-impl Column {
-    /// Of a tree with these nodes: what each has itself, and the uncertainty of that.
-    pub fn of(nodes: &[Node], own: impl IntoIterator<Item = (u64, u64)>) -> Column {
-        let own = own.into_iter().map(|(own, own_error)| Amount { own, total: own, own_error, total_error: own_error });
-        let mut amounts: Vec<Amount> = own.chain(std::iter::repeat(Amount::default())).take(nodes.len()).collect();
-        for index in (0..nodes.len()).rev() {
-            if let Some(NodeIndex(caller)) = nodes[index].caller() {
-                let amount = amounts[index];
-                amounts[caller].add_total(amount);
-            }
-        }
-        Column { amounts }
-    }
-
-    /// Of samples, each of which stands for so much: their number scatters by its square root.
-    pub(crate) fn of_samples(nodes: &[Node], own: impl IntoIterator<Item = u64>, grain: u64) -> Column {
-        let error = |value: u64| value.saturating_mul(grain).isqrt();
-        let mut column = Column::of(nodes, own.into_iter().map(|own| (own, error(own))));
-        column.amounts.iter_mut().for_each(|amount| amount.total_error = error(amount.total));
-        column
-    }
-
-    /// Of what each node has, totals too.
-    pub(crate) fn told(amounts: Vec<Amount>) -> Column {
-        Column { amounts }
-    }
-
-    /// A node's.
-    pub fn at(&self, node: NodeIndex) -> Amount {
-        self.amounts[node.0]
-    }
-
-    /// Every node's.
-    pub fn amounts(&self) -> &[Amount] {
-        &self.amounts
-    }
-}
-
-/// All columns of a tree, in the order in which [`Profile::metrics`] has those metrics.
-pub type Columns<'a> = Vec<Cow<'a, Column>>;
 
 impl Metric {
     /// A metric whose values are in trees' columns.
@@ -341,6 +295,16 @@ impl Metric {
         self.source == Source::Calls
     }
 
+    /// Whether it is a part of the nodes' time, in columns: as wrong as that is, and by what is its own.
+    pub(crate) fn is_part_of_time(&self) -> bool {
+        self.is_uncertain && self.unit == Unit::Nanoseconds && !self.is_time() && self.quotient().is_none()
+    }
+
+    /// Its column of a tree, of what each node has itself, and the uncertainty of that.
+    pub(crate) fn column_of(&self, nodes: &[Node], own: impl IntoIterator<Item = (u64, u64)>) -> Column {
+        if self.is_part_of_time() { Column::of_time(nodes, own) } else { Column::of(nodes, own) }
+    }
+
     /// Whether its values are in columns, and not in fields of their own.
     pub fn is_column(&self) -> bool {
         self.column().is_some()
@@ -425,60 +389,10 @@ impl Profile {
     }
 }
 
-/// What of each node's self time its thread was running in: by its own samples, or where they are too few by those of the smallest part of
-/// the tree that it is in and that has enough, or of the whole.
-fn cpu_time(tree: &Tree) -> Column {
-    let totals = tree.total_cpu();
-    let mut whole = CpuSamples::default();
-    tree.nodes.iter().for_each(|node| whole.add(node.cpu));
-    let mut believed: Vec<CpuSamples> = Vec::with_capacity(tree.nodes.len());
-    for (node, total) in tree.nodes.iter().zip(totals) {
-        // Parents come before their children.
-        let above = node.parent.map_or(whole, |NodeIndex(parent)| believed[parent]);
-        believed.push(if total.samples >= CpuSamples::ENOUGH { total } else { above });
-    }
-    let own = tree.nodes.iter().zip(believed).map(|(node, believed)| {
-        let samples = if node.cpu.samples >= CpuSamples::ENOUGH { node.cpu } else { believed };
-        let Some(share) = samples.share() else { return (0, node.self_ns) };
-        let deviation = (share * (1.0 - share) / f64::from(samples.samples)).sqrt();
-        let error = (share * node.error_ns as f64).hypot(deviation * node.self_ns as f64);
-        ((share * node.self_ns as f64) as u64, error as u64)
-    });
-    Column::of(&tree.nodes, own)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::testing::{profile_of, random_tree, with_links};
-
-    #[test]
-    fn totals_follow_from_what_nodes_have_themselves() {
-        for seed in 0..50 {
-            let tree = with_links(random_tree(seed, 100, 5), 7);
-            let column = Column::of(&tree.nodes, tree.nodes.iter().map(|node| (node.self_ns, node.error_ns)));
-            for (node, amount) in tree.nodes.iter().zip(column.amounts()) {
-                assert_eq!((amount.own, amount.total), (node.self_ns, node.total_ns));
-            }
-        }
-    }
-
-    #[test]
-    fn cpu_time_is_a_part_of_wall_time_and_as_much_as_was_seen_running() {
-        for seed in 0..50 {
-            let profile = profile_of(random_tree(seed, 100, 5), Vec::new(), 5);
-            let Some(cpu) = profile.metric("cpu") else { continue };
-            let columns = profile.columns(&profile.merged);
-            for (index, node) in profile.merged.nodes.iter().enumerate() {
-                let amount = cpu.at_node(&profile.merged, &columns, NodeIndex(index));
-                assert!(amount.own <= node.self_ns && amount.total <= node.total_ns);
-                if node.cpu.samples >= CpuSamples::ENOUGH {
-                    let expected = node.cpu.share().expect("samples") * node.self_ns as f64;
-                    assert_eq!(amount.own, expected as u64);
-                }
-            }
-        }
-    }
+    use crate::profile::testing::{profile_of, random_tree};
 
     #[test]
     fn ids_are_fit_for_names_of_fields_and_each_metric_has_its_own() {

@@ -90,8 +90,8 @@ impl Iterator for DepthFirst<'_> {
 /// Several trees as one: what was called by the same chain of calls is added up.
 pub(crate) fn sum<'a>(trees: impl Iterator<Item = &'a Tree>) -> Tree {
     let mut all = Tree::default();
-    // Of each column, what each node has itself.
-    let mut counted: Vec<Vec<(u64, u64)>> = Vec::new();
+    // Of each column, whether it is of parts of the time, and what each node has itself.
+    let mut counted: Vec<(bool, Vec<(u64, u64)>)> = Vec::new();
     let mut places: FxHashMap<(Option<NodeIndex>, Option<Link>, MethodIndex), NodeIndex> = FxHashMap::default();
     for tree in trees {
         let mut place_of = Vec::with_capacity(tree.nodes.len());
@@ -104,8 +104,9 @@ pub(crate) fn sum<'a>(trees: impl Iterator<Item = &'a Tree>) -> Tree {
             place_of.push(place);
             all.nodes[place.0].add(node);
         }
-        counted.resize(counted.len().max(tree.counted.len()), Vec::new());
-        for (sums, column) in counted.iter_mut().zip(&tree.counted) {
+        counted.resize(counted.len().max(tree.counted.len()), (false, Vec::new()));
+        for ((is_of_time, sums), column) in counted.iter_mut().zip(&tree.counted) {
+            *is_of_time |= column.is_of_time();
             sums.resize(all.nodes.len(), (0, 0));
             for (place, amount) in place_of.iter().zip(column.amounts()) {
                 let (own, error) = &mut sums[place.0];
@@ -113,7 +114,11 @@ pub(crate) fn sum<'a>(trees: impl Iterator<Item = &'a Tree>) -> Tree {
             }
         }
     }
-    all.counted = counted.into_iter().map(|own| Column::of(&all.nodes, own)).collect();
+    let column = |(is_of_time, own)| match is_of_time {
+        true => Column::of_time(&all.nodes, own),
+        false => Column::of(&all.nodes, own),
+    };
+    all.counted = counted.into_iter().map(column).collect();
     all
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::profile::testing::{Random, profile_of, random_tree, with_links};
-use crate::profile::{NodeIndex, SampledRoot};
+use crate::profile::{Column, NodeIndex, SampledRoot};
 
 fn bytes_of(profile: &Profile) -> Vec<u8> {
     let mut bytes = Vec::new();

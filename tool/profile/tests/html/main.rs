@@ -195,7 +195,7 @@ fn any_metric_is_compared() {
     let tree = &mut after.merged;
     // All but the uncertain ones have become half as much again.
     tree.counted = (tree.counted.iter())
-        .map(|column| Column::of(&tree.nodes, column.amounts().iter().map(|it| (it.own * 3 / 2, it.own_error))))
+        .map(|column| Column::of_time(&tree.nodes, column.amounts().iter().map(|it| (it.own * 3 / 2, it.own_error))))
         .collect();
     browse("compared", &written_diff(&before, &after));
 }

@@ -1,6 +1,7 @@
 // The same calls by method: the flat view, and each method between its callers and callees. The sums are those of the tool's reports
 // (arcflow's xprof and xarc): no time counts twice where methods are recursive.
 
+import { settle } from "./partoftime";
 import { NONE, nothing, type Amounts, type Columns, type Shape } from "./tree";
 
 /** A caller or callee: `method` is NONE where the method was entered from outside the call graph. */
@@ -15,6 +16,10 @@ interface Sum {
   /** What samples stand for, squared: see Chances. */
   seen: number;
   totalSeen: number;
+  /** Of parts of the time: that, and which variances they have besides. */
+  time?: Sum;
+  besides: number;
+  totalBesides: number;
 }
 
 /** What each method took; undefined for those that were not called. */
@@ -62,7 +67,7 @@ export function arcs(shape: Shape, columns: Columns, of: number): { callers: Arc
         else {
           // The enclosing call's child on the way here was given this time too.
           const child = path[open[open.length - 1] + 1];
-          if (child !== undefined) get(callees, method[child]).row.total -= columns.total[node];
+          if (child !== undefined) takeTotal(get(callees, method[child]), columns, node);
         }
         open.push(path.length);
       }
@@ -77,7 +82,7 @@ export function arcs(shape: Shape, columns: Columns, of: number): { callers: Arc
   return { callers: list(callers), callees: list(callees) };
 }
 
-const none = (): Sum => ({ row: nothing(), seen: 0, totalSeen: 0 });
+const none = (): Sum => ({ row: nothing(), seen: 0, totalSeen: 0, besides: 0, totalBesides: 0 });
 
 function addOwn(sum: Sum, columns: Columns, node: number): void {
   const { row } = sum;
@@ -89,15 +94,28 @@ function addOwn(sum: Sum, columns: Columns, node: number): void {
   row.running += columns.running[node];
   if (columns.atLeast[node] === 1) row.atLeast = true;
   sum.seen += columns.chances?.seen[node] ?? 0;
+  if (columns.ofTime === undefined) return;
+  sum.besides += columns.ofTime.besides[node];
+  addOwn((sum.time ??= none()), columns.ofTime.time, node);
 }
 
 function addTotal(sum: Sum, columns: Columns, node: number): void {
   sum.row.total += columns.total[node];
   sum.row.totalError += (columns.chances?.totalRest ?? columns.totalError)[node];
   sum.totalSeen += columns.chances?.totalSeen[node] ?? 0;
+  if (columns.ofTime === undefined) return;
+  sum.totalBesides += columns.ofTime.totalBesides[node];
+  addTotal((sum.time ??= none()), columns.ofTime.time, node);
 }
 
-function settled({ row, seen, totalSeen }: Sum, { chances }: Columns): Amounts {
+/** Takes away what a node has with what it calls, uncertainties left alone. */
+function takeTotal(sum: Sum, columns: Columns, node: number): void {
+  sum.row.total -= columns.total[node];
+  if (columns.ofTime !== undefined && sum.time !== undefined) takeTotal(sum.time, columns.ofTime.time, node);
+}
+
+function settled({ row, seen, totalSeen, time, besides, totalBesides }: Sum, { chances, ofTime }: Columns): Amounts {
   chances?.settle(row, seen, totalSeen);
+  if (ofTime !== undefined && time !== undefined) settle(row, settled(time, ofTime.time), besides, totalBesides);
   return row;
 }

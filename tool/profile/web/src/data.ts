@@ -1,6 +1,7 @@
 // The data that the tool put into the page: see tool/src/page.rs.
 
 import { Chances, type Sampled } from "./chances";
+import { partOfTime } from "./partoftime";
 import { NONE, Shape, type Columns } from "./tree";
 
 /** What the JSON report has but for its calls: docs/GUIDE.md describes it. */
@@ -227,13 +228,16 @@ export function columnsOf(stored: Stored, metrics: Metric[], metric: Metric): Co
   const columnar = metrics.filter(({ place }) => place === "column");
   const none = new Float64Array(parent.length);
   const { own, error } = metric.place === "column" ? others[columnar.indexOf(metric)] : { own: columns[metric.place], error: none };
+  const add = (totals: Float64Array) => {
+    for (let node = parent.length - 1; node >= 0; node--) {
+      if (parent[node] !== NONE && handed[node] === 0) totals[parent[node]] += totals[node];
+    }
+  };
   const [total, totalError] = [own.slice(), error.slice()];
-  for (let node = parent.length - 1; node >= 0; node--) {
-    if (parent[node] === NONE || handed[node] === 1) continue;
-    total[parent[node]] += total[node];
-    totalError[parent[node]] += totalError[node];
-  }
-  return { ...columns, self: own, error, total, totalError, chances: undefined };
+  [total, totalError].forEach(add);
+  const of: Columns = { ...columns, self: own, error, total, totalError, chances: undefined };
+  if (metric.place === "column" && metric.is_uncertain && metric.unit === "nanoseconds") of.ofTime = partOfTime(of, columns, add);
+  return of;
 }
 
 /** Methods of one name, of different class loaders, are one to the reader: the first of them. */

@@ -1,6 +1,7 @@
 // Calling context trees as columns, and ways through them. None recurses: a tree may be as deep as a stack.
 
 import type { Chances } from "./chances";
+import type { PartOfTime } from "./partoftime";
 
 /** No node: above the roots, or nothing selected. */
 export const NONE = -1;
@@ -47,6 +48,8 @@ export interface Columns {
   atLeast: Uint8Array;
   /** What of the uncertainties is chance, where that is known. */
   chances?: Chances;
+  /** Where they are parts of the time. */
+  ofTime?: PartOfTime;
 }
 
 /** A tree's shape. Parents come before their children. */
