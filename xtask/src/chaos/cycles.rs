@@ -7,6 +7,7 @@ use std::time::Duration;
 use std::{fmt, fs};
 
 use headwater_tests::Jdk;
+use rustix::process::Signal;
 
 use super::plan::Place;
 use super::target::{Compiled, Target};
@@ -57,6 +58,8 @@ pub(super) fn run(jdk: &Jdk, compiled: &Compiled, binary: &Path, logs: &Path, cy
     println!("{}", has(jdk, &mut target, 0)?);
     let mut given_up = 0;
     let report = directory.join("profile.hw");
+    // It is needed for comparison alone, and takes as much of the machine as the one that is profiled.
+    other.signal(Signal::STOP);
     for cycle in 1..=cycles {
         let mut profile = Command::new(binary);
         profile.arg("profile").arg(target.pid().to_string()).args(PROFILE).arg(&report);
@@ -71,6 +74,7 @@ pub(super) fn run(jdk: &Jdk, compiled: &Compiled, binary: &Path, logs: &Path, cy
             println!("{}", has(jdk, &mut target, cycle)?);
         }
     }
+    other.signal(Signal::CONT);
     let after = ratio(&mut target, &mut other)?;
     for target in [&mut target, &mut other] {
         let wrong = target.ask("quit", "WRONG")?;
