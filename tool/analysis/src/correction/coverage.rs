@@ -41,16 +41,17 @@ pub fn coverage(placed: &Placed, names: &Names<'_>, wanted: &FxHashMap<u32, Sche
         return ALL;
     }
     let at_work = all.ran_ns as f64 / over;
-    let expected = at_work * looks(names);
+    let looks = [false, true].map(|in_native| looks(names.times(in_native)));
+    let expected = at_work * looks[0].max(looks[1]);
     if expected < ENOUGH || at_work > MOST_AT_WORK || sampled > (ALL - LOST) * expected {
         return ALL;
     }
     sampled / expected
 }
 
-/// How often it was looked, whether anything was seen or not.
-fn looks(names: &Names<'_>) -> f64 {
-    let mut times: Vec<i64> = names.times().collect();
+/// How often it was looked, whether anything was seen or not, where something was seen at these times.
+fn looks(times: impl Iterator<Item = i64>) -> f64 {
+    let mut times: Vec<i64> = times.collect();
     times.sort_unstable();
     times.dedup_by(|later, earlier| *later - *earlier < ONE_LOOK);
     let gaps: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap < LONGEST_GAP).collect();
@@ -75,11 +76,15 @@ mod tests {
         let halves = [0..500 / every, 0..250 / every];
         let [first, second] = halves.map(|looks| looks.collect::<Vec<i64>>());
         let times = first.iter().map(|look| look * every).chain(second.iter().map(|look| 500 + 2 * look * every));
+        let times: Vec<i64> = times.collect();
         // Each second of the gaps between those that are left is one period, so that the period shows.
-        let kept = times.enumerate().filter(|(index, _)| index % (2 * one_in) < 2).map(|(_, at_ms)| at_ms * 1_000_000);
-        let sample = |at_ns| Sample { at_ns, thread: 7, frames: [].into(), is_cut: false, is_native: false };
-        let samples = Samples { methods: Vec::new(), stacks: kept.map(sample).collect() };
+        let kept =
+            times.iter().enumerate().filter(|(index, _)| index % (2 * one_in) < 2).map(|(_, at_ms)| at_ms * 1_000_000);
+        let sample = |thread, at_ns| Sample { at_ns, thread, frames: [].into(), is_cut: false, is_native: thread != 7 };
+        let mut samples = Samples { methods: Vec::new(), stacks: kept.map(|at_ns| sample(7, at_ns)).collect() };
         let all = samples.stacks.len() as u32;
+        // Somebody in native code is looked for as often, a little later.
+        samples.stacks.extend(times.iter().map(|at_ms| sample(8, at_ms * 1_000_000 + 1_300_000)));
         let names = Names::of([].into_iter(), &samples, (0, i64::MAX));
         let mut placed = Placed::of(Vec::new());
         placed.threads.insert(7, (all, all));

@@ -144,9 +144,9 @@ impl<'s> Names<'s> {
         self.samples.stacks.iter().filter(move |sample| (from_ns..=to_ns).contains(&sample.at_ns))
     }
 
-    /// When samples were taken.
-    pub(super) fn times(&self) -> impl Iterator<Item = i64> {
-        self.stacks().map(|sample| sample.at_ns)
+    /// When samples were taken, of threads in native code, or of others: these are looked for at times of their own.
+    pub(super) fn times(&self, in_native: bool) -> impl Iterator<Item = i64> {
+        self.stacks().filter(move |sample| sample.is_native == in_native).map(|sample| sample.at_ns)
     }
 
     fn methods(&self, frame: FrameIndex) -> &[MethodId] {
