@@ -53,7 +53,7 @@ mod extensions;
 mod stacks;
 
 pub use extensions::{Extension, ExtensionCallback};
-pub use stacks::Call;
+pub use stacks::{Activity, Call};
 
 impl Jvmti {
     /// A new environment of this VM.

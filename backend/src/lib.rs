@@ -46,6 +46,7 @@ mod target;
 mod tsc;
 mod versions;
 mod waiting;
+mod walk;
 mod watch;
 
 use std::ffi::{CStr, c_char, c_void};

@@ -34,6 +34,7 @@ use crate::runtime::Runtime;
 use crate::settling::Settling;
 use crate::stale::Stale;
 use crate::target::Target;
+use crate::walk::Walk;
 use crate::watch::Watch;
 
 mod asking;
@@ -60,6 +61,8 @@ pub struct Session {
     watch: Watch,
     /// ... for a while.
     stale: Stale,
+    /// Where threads run.
+    walk: Walk,
     /// How long threads of the target wait.
     pub patience: Patience,
     /// Code that hotswaps have discarded.
@@ -184,6 +187,7 @@ pub fn open(
         open_calls: OpenCalls::default(),
         watch: Watch::default(),
         stale: Stale::default(),
+        walk: Walk::default(),
         patience: Patience::default(),
         settling: Settling::of(jvmti),
         omitted: Mutex::default(),
@@ -221,9 +225,10 @@ impl Session {
             self.open_calls.look_if_due(jni, &self.target);
             self.settling.settle_if_due(self.target.jvmti, jni);
             self.watch.look_if_due(&self.target);
+            self.walk.look_if_due(jni, &self.target);
             let next = || {
-                let looks = [self.open_calls.next_look(), self.watch.next_look(), presence.next_look()];
-                looks.into_iter().chain([self.settling.next()]).flatten().min()
+                let looks = [self.open_calls.next_look(), self.watch.next_look(), self.walk.next_look()];
+                looks.into_iter().chain([presence.next_look(), self.settling.next()]).flatten().min()
             };
             let (request, command) = match self.target.connection.next_command(next) {
                 Next::Command(request, command) => (request, command),
@@ -313,6 +318,11 @@ impl Session {
             Command::Sample { roots, looks } => {
                 below::sample(jni, &self.target, &roots, looks).map(Reply::Sampled).map_err(|error| failed(&error))
             }
+            Command::Walk { period_us, longest_ms } => {
+                self.walk.begin(Duration::from_micros(period_us.into()), Duration::from_millis(longest_ms.into()));
+                Ok(Reply::Done)
+            }
+            Command::EndWalk => Ok(Reply::Walked(self.walk.end())),
             Command::FollowOpen { methods, threads } => self
                 .open_calls
                 .follow(jni, &self.target, methods, threads)

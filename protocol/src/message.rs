@@ -16,7 +16,7 @@ mod optional_bytes;
 mod stacks;
 
 pub use greeting::{Greeting, Internal, Standing, Welcome};
-pub use stacks::{Frame, RunningCall, Seen, SeenCall, ThreadStack};
+pub use stacks::{Frame, RunningCall, Seen, SeenCall, ThreadStack, Walked, WalkedThread};
 
 /// Request numbers; each side counts its own.
 pub type RequestId = u64;
@@ -161,6 +161,15 @@ pub enum Command {
         /// How often the stacks of all threads are looked at.
         looks: u32,
     },
+    /// From now on, and for so long at most, look where threads run, so often in the mean. Answered by [`Reply::Done`].
+    Walk {
+        /// In us.
+        period_us: u32,
+        /// In ms.
+        longest_ms: u32,
+    },
+    /// What was seen since then: it is not looked any more. Answered by [`Reply::Walked`].
+    EndWalk,
     /// These threads are inside calls that began before recording: what they call from there is to be recorded, and their
     /// returns told ([`Notice::FramesLeft`]). Answered by [`Reply::Done`].
     FollowOpen {
@@ -210,6 +219,8 @@ pub enum Reply {
     Stacks(Vec<ThreadStack>),
     /// To [`Command::Sample`].
     Sampled(Seen),
+    /// To [`Command::EndWalk`].
+    Walked(Walked),
     /// To [`Command::Stop`].
     Stopped {
         /// `System.nanoTime()` when recording ended.

@@ -22,6 +22,7 @@ headwater_tests::trials! {
         an_interrupt_ends_the_timing_after_the_profile_and_not_the_profile,
         undisturbed_code_is_sampled_beside_a_recording_of_the_programs_own,
         stacks_deeper_than_the_recorder_keeps_by_itself_are_sampled_whole,
+        threads_are_looked_at_before_a_profile_where_the_recorder_would_discard_compiled_code,
     }
 }
 
@@ -277,6 +278,22 @@ fn an_interrupt_ends_the_timing_after_the_profile_and_not_the_profile(jdk: &Jdk)
     let tool = tool.finish();
     assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
     assert_eq!(calls_by_method(&read_report(&file))[ROOT], 1_000, "JDK {}", jdk.version);
+    target.say("quit");
+    assert_eq!(target.finish().stdout, ["WRONG 0"], "JDK {}", jdk.version);
+}
+
+fn threads_are_looked_at_before_a_profile_where_the_recorder_would_discard_compiled_code(jdk: &Jdk) {
+    const KEEPS_CODE: u32 = 23;
+    let classes = compile(jdk, &["Beat.java"]);
+    let mut target = java(jdk, &classes, &[], &["Beat"]);
+    target.await_line("READY");
+    let mut command = headwater();
+    command.arg("profile").arg(target.pid().to_string()).args(["--root", "Beat::root", "--calls", "100"]);
+    let tool = Process::spawn(command.env("HEADWATER_LOG", "debug")).finish();
+    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+    let looks = tool.stderr.iter().find(|line| line.contains(" looks at threads"));
+    let has_seen = looks.is_some_and(|looks| !looks.contains(" 0 looks"));
+    assert_eq!(has_seen, jdk.version < KEEPS_CODE, "JDK {}: {:#?}", jdk.version, tool.stderr);
     target.say("quit");
     assert_eq!(target.finish().stdout, ["WRONG 0"], "JDK {}", jdk.version);
 }

@@ -43,7 +43,7 @@ mod unmatched;
 mod wanted;
 
 pub(crate) use bare::Undisturbed;
-use before::{Sampling, Taken, TimedBefore};
+use before::{Sampling, Taken, TimedBefore, Walking};
 pub(crate) use connecting::{Connected, connect_for_events};
 pub use connecting::{connect, detach};
 pub(crate) use contention::LockWaits;
@@ -310,6 +310,10 @@ pub(crate) async fn prepare(
     if sampling.is_none() && Sampling::is_wanted(settings, start) {
         sampling = Sampling::begin_again(pid, session.graph());
     }
+    let walking = match sampling.is_none() && Sampling::is_wanted(settings, start) {
+        true => Some(Walking::begin(session).await?),
+        false => None,
+    };
     let announce = |estimate| {
         sampling.iter_mut().for_each(Sampling::changing);
         observer(Stage::Estimated(estimate, Compilers::of(pid).so_far()));
@@ -328,7 +332,10 @@ pub(crate) async fn prepare(
         session.serve_until(tokio::time::sleep(lacking)).await?;
     }
     let long = timed.long();
-    let mut before = sampling.map(|sampling| sampling.end(timed.settled));
+    let mut before = match walking {
+        Some(walking) => Some(walking.end(session).await?),
+        None => sampling.map(|sampling| sampling.end(timed.settled)),
+    };
     // Without limits nothing has to be among the first.
     if let Some(before) = before.as_mut().filter(|_| settings.gentle(start) == Gentle::On)
         && let Some(samples) = before.soon(session).await?

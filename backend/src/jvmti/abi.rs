@@ -357,8 +357,10 @@ pub type StartFunction = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIE
 pub mod slot {
     #![allow(missing_docs, reason = "they are named as the specification's functions are")]
     pub const SET_EVENT_NOTIFICATION_MODE: usize = 2;
+    pub const GET_ALL_THREADS: usize = 4;
     pub const GET_THREAD_INFO: usize = 9;
     pub const RUN_AGENT_THREAD: usize = 12;
+    pub const GET_THREAD_STATE: usize = 17;
     pub const GET_CURRENT_THREAD: usize = 18;
     pub const IS_MODIFIABLE_CLASS: usize = 45;
     pub const ALLOCATE: usize = 46;
@@ -399,8 +401,10 @@ pub mod slot {
     #[cfg(test)]
     pub const ALL: &[(usize, &str)] = &[
         (SET_EVENT_NOTIFICATION_MODE, "SetEventNotificationMode"),
+        (GET_ALL_THREADS, "GetAllThreads"),
         (GET_THREAD_INFO, "GetThreadInfo"),
         (RUN_AGENT_THREAD, "RunAgentThread"),
+        (GET_THREAD_STATE, "GetThreadState"),
         (GET_CURRENT_THREAD, "GetCurrentThread"),
         (IS_MODIFIABLE_CLASS, "IsModifiableClass"),
         (ALLOCATE, "Allocate"),

@@ -12,6 +12,17 @@ use crate::jni_env::Jni;
 /// until it tells.
 const ASKED_EACH: usize = 8;
 
+/// What a thread does, as far as its state tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// It waits, or has ended.
+    None,
+    /// It runs, or stands in line for a processor.
+    Running,
+    /// The same, or it waits, in native code.
+    Native,
+}
+
 /// A call on a stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
@@ -28,6 +39,27 @@ impl Call {
 }
 
 impl Jvmti {
+    /// All platform threads that live: local references.
+    pub fn threads(self) -> Result<Vec<jthread>, Error> {
+        let (mut count, mut threads) = (0, ptr::null_mut());
+        call!(self, slot::GET_ALL_THREADS, (*mut jint, *mut *mut jthread), &mut count, &mut threads)?;
+        Ok(self.take_array(threads, count))
+    }
+
+    /// What a thread does.
+    pub fn activity(self, thread: jthread) -> Activity {
+        const RUNNABLE: jint = 0x4;
+        const SUSPENDED: jint = 0x10_0000;
+        const IN_NATIVE: jint = 0x40_0000;
+        let mut state = 0;
+        let told = call!(self, slot::GET_THREAD_STATE, (jthread, *mut jint), thread, &mut state);
+        match (told, state & (RUNNABLE | SUSPENDED), state & IN_NATIVE) {
+            (Ok(()), RUNNABLE, 0) => Activity::Running,
+            (Ok(()), RUNNABLE, _) => Activity::Native,
+            _ => Activity::None,
+        }
+    }
+
     /// A thread's stack (the current one's, if it is null), the outermost call first; at most so many of the inner calls.
     pub fn stack(self, thread: jthread, most: usize) -> Result<Vec<jmethodID>, Error> {
         Ok(self.calls(thread, most)?.iter().map(|call| call.method).collect())

@@ -6,7 +6,7 @@ use headwater_protocol::message::events::{
 use headwater_protocol::message::{
     Answer, Calibration, ClassFileBytes, ClassInfo, Command, Frame, Greeting, HotswapResult, Internal, MethodInfo,
     MethodRef, Notice, Omitted, Patience, Reply, Reveal, RunningCall, Seen, SeenCall, Standing, ThreadStack, ToAgent,
-    ToTool, UnlinkedClass, Upcall, Welcome,
+    ToTool, UnlinkedClass, Upcall, Walked, WalkedThread, Welcome,
 };
 use headwater_protocol::{ClassId, LoaderId, MethodId, PROTOCOL_VERSION, ThreadId, wire};
 use headwater_tests::random::Random;
@@ -143,6 +143,8 @@ pub(crate) fn to_agent() -> Vec<ToAgent> {
         Command::ListStacks { roots: roots.clone() },
         Command::ListCalls,
         Command::Sample { roots, looks: 4 },
+        Command::Walk { period_us: 4_000, longest_ms: 60_000 },
+        Command::EndWalk,
         Command::FollowOpen {
             methods: vec![(MethodId(1), method_ref())],
             threads: vec![(ThreadId(77), vec![MethodId(1), MethodId(2)])],
@@ -160,6 +162,11 @@ pub(crate) fn to_agent() -> Vec<ToAgent> {
     ];
     let commands = commands.into_iter().map(|command| ToAgent::Command { request: 300, command });
     commands.chain(answers.into_iter().map(|answer| ToAgent::Answer { request: 12, answer })).collect()
+}
+
+fn walked() -> Walked {
+    let threads = vec![WalkedThread { at_ns: 1 << 60, stack: 0, is_cut: false, is_native: true, stands_for: 3 }];
+    Walked { methods: vec![method_ref(), method_ref()], stacks: vec![vec![0, 1, 0]], threads, took_ns: 70_000 }
 }
 
 /// One of each that the agent says.
@@ -213,6 +220,7 @@ pub(crate) fn replies() -> Vec<Reply> {
         Reply::Calls(vec![(ThreadId(77), vec![RunningCall { version: 5, class: ClassId(3) }])]),
         Reply::Stacks(vec![stack]),
         Reply::Sampled(seen),
+        Reply::Walked(walked()),
         Reply::Stopped { time_ns: -1 },
         Reply::Telling(Telling { now_ns: 5, has_unloads: true, has_pools: true }),
         Reply::Detached { hotswap: hotswap() },

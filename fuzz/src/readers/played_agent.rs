@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use headwater_protocol::message::events::Telling;
 use headwater_protocol::message::{
     Answer, Calibration, ClassFileBytes, ClassInfo, Command, Frame, Greeting, HotswapResult, MethodInfo, MethodRef,
-    Notice, Reply, RunningCall, Seen, SeenCall, ThreadStack, ToAgent, ToTool, UnlinkedClass, Upcall,
+    Notice, Reply, RunningCall, Seen, SeenCall, ThreadStack, ToAgent, ToTool, UnlinkedClass, Upcall, Walked,
+    WalkedThread,
 };
 use headwater_protocol::{ClassId, LoaderId, MethodId, PROTOCOL_VERSION, ThreadId, wire};
 use headwater_rewriter::ClassFile;
@@ -264,6 +265,7 @@ impl<'a> Agent<'a> {
                 Reply::Calls(vec![(ThreadId(77), vec![call])])
             }
             Command::Sample { roots, .. } => Reply::Sampled(self.seen(roots)),
+            Command::EndWalk => Reply::Walked(self.walked()),
             Command::Stop => Reply::Stopped { time_ns: 1 << 30 },
             Command::Tell(_) => Reply::Telling(Telling::default()),
             Command::Detach => Reply::Detached { hotswap: HotswapResult::default() },
@@ -272,6 +274,7 @@ impl<'a> Agent<'a> {
             | Command::Watch { .. }
             | Command::Count(_)
             | Command::Record
+            | Command::Walk { .. }
             | Command::FollowOpen { .. }
             | Command::Release => Reply::Done,
         }
@@ -296,6 +299,21 @@ impl<'a> Agent<'a> {
         };
         let calls = (0..self.random.below(6) as u32).map(|at| call(at, self.random)).collect();
         Seen { classes: vec![(self.any_class(), 7)], methods, calls, paused_ns: 5 }
+    }
+
+    fn walked(&mut self) -> Walked {
+        let methods: Vec<MethodRef> = (0..4).map(|_| self.any_method()).collect();
+        let random = &mut *self.random;
+        let place = |random: &mut Random| if random.once_in(8) { edge(random) as u32 } else { random.below(4) as u32 };
+        let stacks = (0..3).map(|_| (0..random.below(5)).map(|_| place(random)).collect()).collect();
+        let thread = |random: &mut Random| WalkedThread {
+            at_ns: edge(random).cast_signed(),
+            stack: place(random),
+            is_cut: random.once_in(2),
+            is_native: random.once_in(2),
+            stands_for: edge(random) as u16,
+        };
+        Walked { methods, stacks, threads: (0..6).map(|_| thread(random)).collect(), took_ns: edge(random) }
     }
 
     fn any_class(&mut self) -> ClassId {

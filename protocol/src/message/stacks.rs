@@ -55,3 +55,31 @@ pub struct SeenCall {
     /// The place of its method among the methods.
     pub method: u32,
 }
+
+/// Where threads ran, by looks at their stacks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Walked {
+    /// The methods on them, each once.
+    pub methods: Vec<MethodRef>,
+    /// Different stacks, each by the places of its methods, the outermost call first.
+    pub stacks: Vec<Vec<u32>>,
+    /// The threads that were looked at, in that order.
+    pub threads: Vec<WalkedThread>,
+    /// What the looks took.
+    pub took_ns: u64,
+}
+
+/// A thread that was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WalkedThread {
+    /// When, in ns since 1970.
+    pub at_ns: i64,
+    /// The place of its stack.
+    pub stack: u32,
+    /// Outer calls are missing.
+    pub is_cut: bool,
+    /// It was in native code, where it may have waited.
+    pub is_native: bool,
+    /// So many were there, of which one was looked at.
+    pub stands_for: u16,
+}

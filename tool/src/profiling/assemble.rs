@@ -240,7 +240,11 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: 
     // Samples of two phases are of no one's time.
     let over = undisturbed.wanted_over.filter(|_| undisturbed.parted.is_none());
     let covered = coverage(&placed, &names, &undisturbed.wanted, over);
-    log::debug!("samples tell of {:.0} % of what threads ran", 100.0 * covered);
+    let (inside, alike) = (placed.inside, placed.alike());
+    log::debug!(
+        "{inside} samples in roots, {alike:.1} of them as one, tell of {:.0} % of what threads ran",
+        100.0 * covered
+    );
     let placed = placed.covering(covered).without_probes_of(dropped().collect());
     Sampled { basis, placed: Some(placed), uncalled }
 }

@@ -203,16 +203,16 @@ impl Undisturbed {
         self.is_sampled_before = true;
     }
 
-    /// The samples are as many from before the profile as from after it, for code that was compiled anew may be other code. Those from before are all, and too few by
-    /// themselves.
-    pub(super) fn sampled_before_too(&mut self, mut before: Before) {
+    /// The samples are those from before the profile, which are too few by themselves, and each so-manieth from after it, or as many if nobody says: code that was compiled
+    /// anew may be other code.
+    pub(super) fn sampled_before_too(&mut self, mut before: Before, every: Option<usize>) {
         let Some(Ok(after)) = &mut self.samples else { return self.sampled_before(before) };
         let keep = |samples: &mut Samples, (from_ns, to_ns): (i64, i64)| {
             samples.stacks.retain(|sample| (from_ns..=to_ns).contains(&sample.at_ns));
         };
         keep(after, self.counted);
         keep(&mut before.samples, before.taken);
-        let every = after.stacks.len().div_ceil(before.samples.stacks.len().max(1)).max(1);
+        let every = every.unwrap_or_else(|| after.stacks.len().div_ceil(before.samples.stacks.len().max(1))).max(1);
         let fewer = after.stacks.iter().step_by(every).cloned().collect();
         let fewer = Samples { stacks: fewer, methods: std::mem::take(&mut after.methods) };
         *after = before.samples.and(&fewer);
@@ -439,16 +439,20 @@ mod tests {
         let after = Some(Ok(samples("A.after()V", 100..200)));
         let mut undisturbed = Undisturbed { samples: after, counted: (110, 150), ..Undisturbed::default() };
         let before = || Before { samples: samples("A.before()V", 0..20), taken: (5, 14), ..Before::default() };
-        undisturbed.sampled_before_too(before());
+        undisturbed.sampled_before_too(before(), None);
         assert_eq!((undisturbed.counted, undisturbed.parted), ((5, 150), Some(14)));
         let of = |undisturbed: &Undisturbed, method: u32| {
             let Some(Ok(samples)) = &undisturbed.samples else { panic!("there are samples") };
             samples.stacks.iter().filter(|sample| sample.frames[0] == FrameIndex(method)).count()
         };
         assert_eq!([0, 1].map(|method| of(&undisturbed, method)), [10, 9]);
+        let after = Some(Ok(samples("A.after()V", 100..200)));
+        let mut fewer = Undisturbed { samples: after, counted: (110, 150), ..Undisturbed::default() };
+        fewer.sampled_before_too(before(), Some(8));
+        assert_eq!([0, 1].map(|method| of(&fewer, method)), [10, 6]);
         // Without any from after it they are all that is known.
         let mut alone = Undisturbed::default();
-        alone.sampled_before_too(before());
+        alone.sampled_before_too(before(), None);
         assert_eq!((of(&alone, 0), alone.counted, alone.parted), (20, (5, 14), None));
     }
 

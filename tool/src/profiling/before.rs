@@ -7,8 +7,10 @@
 //!
 //! Nobody waits for samples: where a profile is ready at once there are no such samples, and code is compiled quickly. Nor is the recorder begun before a profile in a
 //! JVM that discards all of its compiled code for that: its event classes are redefined, and up to JDK 22 the first redefinition in a JVM does so; in one whose recorder has been used nothing is lost.
+//! There the agent [looks](walking) at threads' stacks.
 
 mod timing;
+mod walking;
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,6 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 pub(super) use self::timing::{RootsTimed, TimedBefore, time_roots};
+pub(super) use self::walking::Walking;
 use super::assemble::is_partial;
 use super::recorder::{PERIOD, Recorder};
 use super::{BareTiming, Settings, Start};
@@ -26,7 +29,7 @@ use crate::budget::Governor;
 use crate::callgraph::CallGraph;
 use crate::cct::Cct;
 use crate::clock_source::feature;
-use crate::correction::{Names, grow, placed};
+use crate::correction::{Names, Placed, grow, placed};
 use crate::decode::Decoder;
 use crate::session::{Session, SessionError};
 
@@ -48,7 +51,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// How deep the program is below its roots is not known yet.
 const DEPTH: usize = 1024;
 /// With so many samples below the roots no others are needed,
-const ENOUGH: u64 = 150;
+pub(super) const ENOUGH: u64 = 150;
 /// if not more than this part of them was in calls that the recording has not seen: then the program does something else now.
 const MOST_UNSEEN: f64 = 0.2;
 /// and if they say as much as so many would that have nothing to do with each other.
@@ -66,6 +69,17 @@ pub(super) struct Before {
     pub(super) other_recordings: usize,
     /// What calls of the roots took.
     pub(super) roots: Option<RootsTimed>,
+    pub(super) how: How,
+}
+
+/// Who took samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum How {
+    /// The JVM's recorder.
+    #[default]
+    Recorded,
+    /// The agent.
+    Walked,
 }
 
 /// What samples from before a profile are worth.
@@ -149,7 +163,7 @@ impl Sampling {
             if let Some(gap) = but {
                 leave_out(&mut samples, gap);
             }
-            Some(Before { samples, taken: (ns(from), ns(until)), other_recordings, roots: None })
+            Some(Before { samples, taken: (ns(from), ns(until)), other_recordings, ..Before::default() })
         };
         Sampling { begun: Instant::now(), from, changed: None, end, reading: tokio::spawn(sampling) }
     }
@@ -227,21 +241,32 @@ impl Before {
 
     /// What they are worth as samples of what was recorded.
     pub(super) fn worth(&self, session: &Session, decoder: &Decoder) -> Worth {
-        let mut all = Cct::new();
-        decoder.threads().for_each(|(_, tree)| drop(tree.merge_into(&mut all)));
-        let names: Vec<String> = session.graph().methods().iter().map(|method| method.java_name()).collect();
-        let names = Names::of(names.iter().map(String::as_str), &self.samples, self.taken);
-        let dropped = session.governor().into_iter().flat_map(Governor::all_dropped).map(|dropped| dropped.method);
-        let missed = session.graph().missed().map(|(method, _)| method).chain(dropped).collect();
-        let recorded = grow(&mut all, &names, &missed);
-        let placed = placed(&all, &names, recorded, &missed);
-        let (inside, alike) = (placed.inside, placed.alike());
-        log::debug!(
-            "samples before: {inside} below roots, {} in calls not seen; {alike:.1} as good as one",
-            placed.unseen
-        );
-        worth(inside, if is_partial(decoder) { 0 } else { placed.unseen }, alike)
+        let told = |placed: &Placed, _: &Names<'_>| (placed.inside, placed.unseen, placed.alike());
+        let (inside, unseen, alike) = on_tree(session, decoder, &self.samples, self.taken, told);
+        log::debug!("samples before: {inside} below roots, {unseen} in calls not seen; {alike:.1} as good as one");
+        match (worth(inside, if is_partial(decoder) { 0 } else { unseen }, alike), self.how) {
+            (Worth::Enough, How::Walked) => Worth::Some,
+            (worth, _) => worth,
+        }
     }
+}
+
+/// What samples say on the tree of what was recorded.
+pub(super) fn on_tree<T>(
+    session: &Session,
+    decoder: &Decoder,
+    samples: &Samples,
+    window: (i64, i64),
+    told: impl FnOnce(&Placed, &Names<'_>) -> T,
+) -> T {
+    let mut all = Cct::new();
+    decoder.threads().for_each(|(_, tree)| drop(tree.merge_into(&mut all)));
+    let names: Vec<String> = session.graph().methods().iter().map(|method| method.java_name()).collect();
+    let names = Names::of(names.iter().map(String::as_str), samples, window);
+    let dropped = session.governor().into_iter().flat_map(Governor::all_dropped).map(|dropped| dropped.method);
+    let missed = session.graph().missed().map(|(method, _)| method).chain(dropped).collect();
+    let recorded = grow(&mut all, &names, &missed);
+    told(&placed(&all, &names, recorded, &missed), &names)
 }
 
 /// What so many samples below the roots are worth, of which some were in calls that the recording has not seen, and so many as good as one.

@@ -8,11 +8,12 @@ use headwater_protocol::segment::Segment;
 use headwater_protocol::word::Counting;
 
 use super::bare::{self, RecordingFacts, Undisturbed};
-use super::before::{Before, Worth};
+use super::before::{Before, ENOUGH, How, Worth, on_tree};
 use super::contention::{LockWaits, ended};
 use super::history::History;
 use super::settings::BareTiming;
 use super::{Compiling, Ending, Observer, Stage};
+use crate::correction::{Names, Placed, coverage};
 use crate::decode::Decoder;
 use crate::drain::Drain;
 use crate::jvm::process::has_program;
@@ -59,6 +60,22 @@ pub(crate) struct Afterwards<'a, F> {
     pub(crate) history: &'a History,
     /// Ready when somebody waits for the end.
     pub(crate) enough: F,
+}
+
+/// Each so-manieth sample from after the profile is to count beside those that were seen before it: they all, as much as they tell of; `None` where these are enough, of
+/// settled code, and tell of nearly all that ran.
+fn beside(before: &Before, undisturbed: &Undisturbed, session: &Session, decoder: &Decoder) -> Option<usize> {
+    let Some(Ok(samples)) = &undisturbed.samples else { return Some(1) };
+    let told = |placed: &Placed, names: &Names<'_>| {
+        (placed.inside, coverage(placed, names, &undisturbed.wanted, undisturbed.wanted_over))
+    };
+    let (after, covered) = on_tree(session, decoder, samples, undisturbed.counted, told);
+    log::debug!("samples after: {after} below roots, of {:.0} % of what threads ran", 100.0 * covered);
+    if undisturbed.unsettled == Some(0.0) && covered == 1.0 && after >= ENOUGH {
+        return None;
+    }
+    let before = on_tree(session, decoder, &before.samples, before.taken, |placed, _| placed.inside);
+    Some((after as f64 / (covered * before as f64).max(1.0)).ceil() as usize)
 }
 
 /// Stops recording, reads what is left, times the probes again, times and samples the roots without a profile, and detaches.
@@ -116,7 +133,14 @@ pub(crate) async fn finish(
     }
     match (before, worth) {
         (Some(before), Worth::Enough) => undisturbed.sampled_before(before),
-        (Some(before), Worth::Some) => undisturbed.sampled_before_too(before),
+        (Some(before), Worth::Some) => match before.how {
+            How::Recorded => undisturbed.sampled_before_too(before, None),
+            How::Walked => {
+                if let Some(every) = beside(&before, &undisturbed, session, &decoder) {
+                    undisturbed.sampled_before_too(before, Some(every));
+                }
+            }
+        },
         _ => {}
     }
     let detached = match failed {

@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use headwater_jfr::Samples;
-use headwater_protocol::message::{Command, Reply, RunningCall};
+use headwater_protocol::message::{Command, Reply, RunningCall, Walked};
 use headwater_protocol::{ClassId, MethodId, ThreadId};
 
 use super::{Session, SessionError, unexpected};
@@ -29,6 +29,8 @@ const COMING: [Duration; 4] =
 const LONGEST: Duration = Duration::from_millis(750);
 /// A call that a thread is in for longer is taken for one that lasts.
 const STAYING: Duration = Duration::from_millis(20);
+/// The agent looks where threads run for no longer, whoever has asked for it.
+const LONGEST_WALK: Duration = Duration::from_secs(120);
 /// All stacks are looked at so often, a few times in a row and then again after a while: classes that are on one in twenty are found then.
 const ROUNDS: u32 = 10;
 const LOOKS: u32 = 4;
@@ -216,6 +218,21 @@ impl Session {
         }
         self.graph.ran_below_roots(&seen);
         Ok((!seen.classes.is_empty(), took))
+    }
+
+    /// Has the agent look where threads run, so often in the mean.
+    pub async fn walk(&mut self, period: Duration) -> Result<(), SessionError> {
+        let [period_us, longest_ms] = [period.as_micros(), LONGEST_WALK.as_millis()].map(|time| time as u32);
+        self.command(Command::Walk { period_us, longest_ms }, "look where its threads run").await?;
+        Ok(())
+    }
+
+    /// What it has seen since then.
+    pub async fn walked(&mut self) -> Result<Walked, SessionError> {
+        match self.command(Command::EndWalk, "tell where its threads ran").await? {
+            Reply::Walked(walked) => Ok(walked),
+            other => Err(unexpected("tell where its threads ran", &other)),
+        }
     }
 
     /// Finds the classes in whose code threads stay.
