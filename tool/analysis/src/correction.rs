@@ -420,6 +420,8 @@ fn add_totals(tree: &mut Tree) {
 fn by_samples(of: [u32; 2], all: [u32; 2], alike: f64) -> f64 {
     /// Of half of the phase; fewer say nothing of how it differs from the other one.
     const ENOUGH: u32 = 30;
+    /// By so many standard deviations halves may differ by chance: of many small nodes each would be wrong by that else, and all of one method by the sum.
+    const CLEARLY: f64 = 2.0;
     let (n, k) = (f64::from(all[0] + all[1]), f64::from(of[0] + of[1]));
     if n == 0.0 {
         return 0.0;
@@ -431,7 +433,7 @@ fn by_samples(of: [u32; 2], all: [u32; 2], alike: f64) -> f64 {
         true => (f64::from(of[0]) / f64::from(all[0]) - f64::from(of[1]) / f64::from(all[1])).abs() / 2.0,
         false => 0.0,
     };
-    by_chance.max(between)
+    if between > CLEARLY * by_chance { between } else { by_chance }
 }
 
 /// The standard deviation of a share of more than half of the samples, if these do not tell of such a part of the time: nearly all samples are not nearly all of that.
