@@ -55,6 +55,13 @@ mod stacks;
 pub use extensions::{Extension, ExtensionCallback};
 pub use stacks::{Activity, Call};
 
+/// A method's number in the JVM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MethodNumber(pub jmethodID);
+
+// SAFETY: method ids may be used in every thread.
+unsafe impl Send for MethodNumber {}
+
 impl Jvmti {
     /// A new environment of this VM.
     ///

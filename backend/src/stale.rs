@@ -14,7 +14,7 @@ use headwater_protocol::message::MethodInfo;
 use jni::sys::jmethodID;
 
 use crate::hotspot::invocations::{Counted, Invocations};
-use crate::jvmti::Jvmti;
+use crate::jvmti::{Jvmti, MethodNumber};
 
 /// From so many calls on HotSpot compiles a method (`Tier3InvocationThreshold`), or its callers with it.
 const COMPILED_FROM: u32 = 200;
@@ -27,15 +27,8 @@ pub struct Stale(Mutex<Option<Looked>>);
 struct Looked {
     classes: HashSet<ClassId>,
     /// By class, in that order.
-    methods: Vec<(ClassId, Id, u32)>,
+    methods: Vec<(ClassId, MethodNumber, u32)>,
 }
-
-/// A method's number in the JVM.
-#[derive(Clone, Copy, Debug)]
-struct Id(jmethodID);
-
-// SAFETY: method ids may be used in every thread.
-unsafe impl Send for Id {}
 
 /// How often a method that is not compiled has been called.
 fn uncompiled(counted: Option<Counted>) -> Option<u32> {
@@ -61,16 +54,16 @@ impl Stale {
         }
         let counts = methods.iter().zip(counted).filter_map(|(id, counted)| Some((*id, uncompiled(*counted)?)));
         let few = counts.filter(|(_, calls)| (1..COMPILED_FROM).contains(calls));
-        known.extend(few.map(|(id, calls)| (class, Id(id), calls)));
+        known.extend(few.map(|(id, calls)| (class, MethodNumber(id), calls)));
     }
 
     /// Those that have not run since they were told, by class; the others are forgotten.
     pub fn take(&self, jvmti: Jvmti, invocations: &Invocations) -> Vec<(ClassId, Vec<MethodInfo>)> {
         let methods = self.lock().take().unwrap_or_default().methods;
         let mut stale: Vec<(ClassId, Vec<MethodInfo>)> = Vec::new();
-        let ids: Vec<jmethodID> = methods.iter().map(|(_, Id(id), _)| *id).collect();
+        let ids: Vec<jmethodID> = methods.iter().map(|(_, MethodNumber(id), _)| *id).collect();
         let counted = invocations.look(&ids);
-        for ((class, Id(id), calls), counted) in methods.into_iter().zip(counted) {
+        for ((class, MethodNumber(id), calls), counted) in methods.into_iter().zip(counted) {
             if uncompiled(counted) != Some(calls) {
                 continue;
             }

@@ -13,7 +13,7 @@ use headwater_protocol::message::{MethodRef, Walked, WalkedThread};
 use jni::sys::jmethodID;
 
 use crate::jni_env::Jni;
-use crate::jvmti::{Activity, Error, jthread};
+use crate::jvmti::{Activity, Error, MethodNumber, jthread};
 use crate::target::Target;
 
 /// Calls on a stack that are told, the innermost.
@@ -37,17 +37,10 @@ struct State {
     end: Instant,
     random: u64,
     /// Where each method is among those that are told; nowhere, where nobody can tell of it.
-    methods: HashMap<Id, Option<u32>>,
+    methods: HashMap<MethodNumber, Option<u32>>,
     stacks: HashMap<Vec<u32>, u32>,
     walked: Walked,
 }
-
-/// A method's number in the JVM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Id(jmethodID);
-
-// SAFETY: method ids may be used in every thread.
-unsafe impl Send for Id {}
 
 impl Walk {
     fn lock(&self) -> MutexGuard<'_, Option<State>> {
@@ -145,7 +138,7 @@ impl State {
         let is_cut = calls.len() == DEPTH;
         let walked = &mut self.walked.methods;
         let mut place = |method: jmethodID| {
-            let known = self.methods.entry(Id(method));
+            let known = self.methods.entry(MethodNumber(method));
             *known.or_insert_with(|| told(target.classes.reference(jni, method)?, walked))
         };
         let stack: Vec<u32> = calls.into_iter().filter_map(&mut place).collect();

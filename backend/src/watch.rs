@@ -16,7 +16,7 @@ use jni::sys::jmethodID;
 
 use crate::hotspot::invocations::Invocations;
 use crate::jni_env::Jni;
-use crate::jvmti::Error;
+use crate::jvmti::{Error, MethodNumber};
 use crate::target::Target;
 
 /// How often the agent's thread looks.
@@ -37,19 +37,12 @@ struct State {
 
 #[derive(Debug)]
 struct Watched {
-    id: Id,
+    id: MethodNumber,
     /// What its counter said.
     calls: u32,
     name: String,
     descriptor: String,
 }
-
-/// A method's number in the JVM, of its current version.
-#[derive(Clone, Copy, Debug)]
-struct Id(jmethodID);
-
-// SAFETY: method ids may be used in every thread.
-unsafe impl Send for Id {}
 
 impl State {
     /// Takes the methods of these classes, of all if there are none, that have run.
@@ -108,7 +101,7 @@ impl Watch {
                 if wanted.contains(&reference) {
                     let MethodRef { name, descriptor, .. } = reference;
                     let calls = invocations.look(&[method])[0].map_or(0, |counted| counted.calls);
-                    found.push((id, Watched { id: Id(method), calls, name, descriptor }));
+                    found.push((id, Watched { id: MethodNumber(method), calls, name, descriptor }));
                 }
             }
             jni.delete_local(class);
