@@ -84,7 +84,9 @@ pub(crate) fn profile(
     if let Some(part) = undisturbed.unsettled {
         // What a root takes while code is interpreted, that was not timed without probes, is not what it takes.
         known.extend(untimed(&all, &clock, &known));
-        known.values_mut().for_each(|whole| whole.unsettle(part, !undisturbed.is_sampled_before));
+        // Where some samples are from before the profile, what those from after it differ by is in the error.
+        let are_samples_settled = undisturbed.is_sampled_before || undisturbed.parted.is_some();
+        known.values_mut().for_each(|whole| whole.unsettle(part, !are_samples_settled));
     }
     let known_nodes = all.len();
     let Sampled { basis, placed, uncalled } = sampled(&mut all, &facts, undisturbed, is_partial(decoder));

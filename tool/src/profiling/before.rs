@@ -123,7 +123,7 @@ pub(crate) struct Taken {
 #[derive(Debug)]
 enum Reading {
     UnderWay(JoinHandle<Option<Before>>),
-    Over(Option<Before>),
+    Over(Option<Box<Before>>),
 }
 
 impl Sampling {
@@ -212,13 +212,13 @@ impl Taken {
     pub(super) async fn read(mut self) -> Option<Before> {
         self.ready().await;
         let Reading::Over(before) = self.reading else { return None };
-        Some(Before { roots: self.roots, ..before? })
+        Some(Before { roots: self.roots, ..*before? })
     }
 
     /// Waits until they are read. May be cancelled.
     async fn ready(&mut self) {
         if let Reading::UnderWay(reading) = &mut self.reading {
-            self.reading = Reading::Over(reading.await.ok().flatten());
+            self.reading = Reading::Over(reading.await.ok().flatten().map(Box::new));
         }
     }
 

@@ -46,7 +46,7 @@ impl Walking {
         let samples = samples(&walked, session.graph());
         let taken = (ns(self.from), ns(until));
         let before = Before { samples, taken, how: How::Walked, ..Before::default() };
-        Ok(Taken { reading: Reading::Over(Some(before)), roots: None })
+        Ok(Taken { reading: Reading::Over(Some(before.into())), roots: None })
     }
 }
 
