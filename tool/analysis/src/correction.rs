@@ -27,6 +27,7 @@ use headwater_protocol::word::Counter;
 
 mod alike;
 mod coverage;
+mod elsewhere;
 mod place;
 mod root_calls;
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub use threads::{divided, grown};
 pub use whole::{Whole, Wholes, untimed, wholes};
 
 use crate::cct::{Cct, NodeId};
+use elsewhere::Elsewhere;
 use headwater_profile::profile::{Clock, ClockMode, Link, MethodIndex, Node, NodeIndex, Sampled, SampledRoot, Tree};
 
 /// What the recording says of how a time divides counts as much as so many samples at least,
@@ -50,6 +52,8 @@ const MOST_PRIOR: f64 = 2_000.0;
 /// More samples than this count as so many against it: none are of a thread inside the JVM, where exceptions are filled in and classes are loaded, nor, on some
 /// JDKs, in code that compilers have ready, for sines, sums of bytes, copies of arrays.
 const UNBIASED: f64 = 25.0;
+/// How far a node may divide otherwise than its method does elsewhere: such a part of the standard deviation of one sample.
+const ELSEWHERE: f64 = 0.5;
 /// Of what was measured, at least this part was no probe's.
 const LEAST: f64 = 0.2;
 /// The standard deviation of what one program's parts take in two runs, as a part of it.
@@ -198,6 +202,8 @@ struct Part {
     measured: Measured,
     /// Its share where nothing was measured or sampled.
     otherwise: f64,
+    /// Of samples in other nodes of the whole's method, how many were in such a part, of so many.
+    elsewhere: (f64, f64),
     /// Of the whole, samples were in callees that had no probes, for all the time or a part of it: what these called was measured below the node itself.
     is_passed: bool,
     /// Of the whole, callees lost their probes: what they took from then on was measured as the node's own.
@@ -232,8 +238,11 @@ fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f6
     let prior_weight = weight / (worth + weight).max(1.0);
     // Of what was never measured to run, all is the caller's, unless samples say where it was: of many such calls, one below the other, each would keep
     // a part that nobody has seen.
-    let prior = if all.run > 0.0 { part.measured.run / all.run } else { part.otherwise };
-    let counts = if all.run > 0.0 || samples == 0.0 { weight } else { 0.0 };
+    let measured = if all.run > 0.0 { part.measured.run / all.run } else { part.otherwise };
+    // How its method divides elsewhere says more of a node with few samples than what was measured of it.
+    let (of_part, elsewhere) = if is_decisive { (0.0, 0.0) } else { part.elsewhere };
+    let prior = (of_part + PRIOR * measured) / (elsewhere + PRIOR);
+    let counts = if all.run > 0.0 || samples == 0.0 || elsewhere > 0.0 { weight } else { 0.0 };
     let share = (part_samples + counts * prior) / (worth + counts);
     let rest = all.without(&part.measured);
     let doubt_ns = ((1.0 - prior) * part.measured.error()).hypot(prior * rest.error());
@@ -243,6 +252,9 @@ fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f6
     } else {
         1.0
     };
+    // Elsewhere it may divide otherwise.
+    let by_others = elsewhere / (elsewhere + PRIOR);
+    let doubt = ((1.0 - by_others) * doubt).hypot(by_others * ELSEWHERE * (prior * (1.0 - prior)).max(0.0).sqrt());
     // Of two witnesses that say different things either may be right; and what samples do not tell of may be where it was measured.
     let apart = match worth > 0.0 && counts > 0.0 {
         true if is_decisive => (part_samples / worth - prior).abs() * (worth * counts).sqrt() / (worth + counts),
@@ -280,6 +292,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
         sum[1] += more[1];
     });
     let in_all = |samples: [u32; 2]| f64::from(samples[0] + samples[1]);
+    let elsewhere = Elsewhere::of(cct, callers, &own_samples, &samples);
 
     let mut given = vec![Given::default(); cct.len()];
     let mut whole_errors = vec![0.0; cct.len()];
@@ -306,6 +319,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 samples: in_all(samples[index]),
                 measured: below[index],
                 otherwise: 0.0,
+                elsewhere: elsewhere.callee(caller, index),
                 is_passed: is_passed(caller),
                 has_lost: has_lost[caller],
             };
@@ -350,6 +364,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 samples: in_all(own_samples[index]),
                 measured: own[index],
                 otherwise: 1.0,
+                elsewhere: elsewhere.own(index),
                 is_passed: is_passed(index),
                 has_lost: has_lost[index],
             },
@@ -376,8 +391,18 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     };
     let roots = cct.nodes().skip(1).filter(|(id, _)| recorded.is_outermost(id.index())).map(chance);
     let roots = roots.filter(|root| root.samples > 0).collect();
-    let own_samples = own_samples.iter().enumerate().skip(1).map(|(index, of)| (NodeIndex(index - 1), of[0] + of[1]));
-    let mut tree = Tree { sampled: Sampled::of(roots, own_samples), ..Tree::of(nodes) };
+    let of_nodes = |count: fn(&[u32; 2]) -> u32| {
+        own_samples.iter().enumerate().skip(1).map(move |(index, of)| (NodeIndex(index - 1), count(of)))
+    };
+    let is_decided = |(id, _): (NodeId, _)| {
+        let index = id.index();
+        by_their_part(&given[index], in_all(samples[index]), &below[index], lost_below[index]) < 1.0
+    };
+    let mut outermost = cct.nodes().skip(1).filter(|(id, _)| recorded.is_outermost(id.index()));
+    let are_alone = placed.is_some_and(|placed| placed.untold == 0.0) && !outermost.any(is_decided);
+    let sampled = Sampled::of(roots, of_nodes(|of| of[0] + of[1]));
+    let sampled = if are_alone { sampled.alone(of_nodes(|of| of[1])) } else { sampled };
+    let mut tree = Tree { sampled, ..Tree::of(nodes) };
     add_totals(&mut tree);
     tree
 }

@@ -1,7 +1,7 @@
 //! Everything that is known of a method, or of a node: one row of a report.
 
 use super::column::PartOfTime;
-use super::sampled::{BySamples, Chances};
+use super::sampled::{BySamples, Chances, Said};
 use super::{Amount, Columns, CpuSamples, MethodIndex, Metric, Node, NodeIndex, Profile, Tree};
 
 /// What a method, or one of its callers or callees on its account, took.
@@ -116,7 +116,7 @@ impl<'a> NodeAmounts<'a> {
         row.cpu.add(node.cpu);
         row.at_least |= self.incomplete[index.0];
         row.add_columns(self.columns.iter().map(|column| column.at(index)), Amount::add_own);
-        sum.by_samples += BySamples { own, total: 0 };
+        sum.by_samples += BySamples { own, ..BySamples::default() };
         sum.add_besides(self.besides(index, |node, amount| (PartOfTime::own(node, amount).besides(), 0.0)));
     }
 
@@ -127,7 +127,7 @@ impl<'a> NodeAmounts<'a> {
         let (error_ns, total) = self.parted(node.total_error_ns, |chances, error_ns| chances.total(index, error_ns));
         row.total_error_ns = row.total_error_ns.saturating_add(error_ns);
         row.add_columns(self.columns.iter().map(|column| column.at(index)), Amount::add_total);
-        sum.by_samples += BySamples { own: 0, total };
+        sum.by_samples += BySamples { total, ..BySamples::default() };
         sum.add_besides(self.besides(index, |node, amount| (0.0, PartOfTime::total(node, amount).besides())));
     }
 
@@ -140,8 +140,8 @@ impl<'a> NodeAmounts<'a> {
         });
     }
 
-    fn parted(&self, error_ns: u64, part: impl FnOnce(&Chances<'_>, u64) -> (u64, u128)) -> (u64, u128) {
-        self.chances.as_ref().map_or((error_ns, 0), |chances| part(chances, error_ns))
+    fn parted(&self, error_ns: u64, part: impl FnOnce(&Chances<'_>, u64) -> (u64, Said)) -> (u64, Said) {
+        self.chances.as_ref().map_or((error_ns, Said::default()), |chances| part(chances, error_ns))
     }
 
     /// Of each column of parts of the time.
@@ -160,8 +160,8 @@ impl<'a> NodeAmounts<'a> {
     pub(crate) fn row(&self, sum: Sum) -> Amounts {
         let Sum { mut amounts, by_samples: BySamples { own, total }, besides } = sum;
         if let Some(chances) = &self.chances {
-            amounts.error_ns = chances.joined(amounts.error_ns, own);
-            amounts.total_error_ns = chances.joined(amounts.total_error_ns, total);
+            amounts.error_ns = chances.joined(amounts.error_ns, amounts.self_ns, own);
+            amounts.total_error_ns = chances.joined(amounts.total_error_ns, amounts.total_ns, total);
         }
         let Amounts { self_ns, total_ns, error_ns, total_error_ns, .. } = amounts;
         for ((column, amount), (own, total)) in self.columns.iter().zip(&mut amounts.columns).zip(besides) {

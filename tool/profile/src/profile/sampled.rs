@@ -1,7 +1,9 @@
 //! Which nodes of a tree samples of the undisturbed code were in.
 //!
 //! What samples say of each of a thousand nodes of one method is uncertain by a sample or so, and of the method as a whole by little more: chance does not err in one
-//! direction. So where nodes make one row, that part of their uncertainties is the row's own, by its samples; the rest adds up.
+//! direction. So where nodes make one row, that part of their uncertainties is the row's own, by its samples; the rest adds up. But where nothing but samples says how
+//! time divides, and they tell of all that ran, a row is no more uncertain than by chance, or by how far their halves differ, and by how far it is from what they say: what
+//! was measured decides where there are hardly any, a little in each of many nodes.
 
 use std::ops::AddAssign;
 
@@ -15,6 +17,9 @@ pub struct Sampled {
     roots: Vec<SampledRoot>,
     /// Nodes, in ascending order, and how many samples were in each of them itself.
     own: Vec<(NodeIndex, u32)>,
+    /// The same of those from the second half of the phase, where samples alone say how time divides, and tell of all that ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    late: Option<Vec<(NodeIndex, u32)>>,
 }
 
 /// A root that was sampled.
@@ -50,24 +55,47 @@ fn variance(seen: f64, square: f64, whole: f64) -> f64 {
     if whole > 0.0 { seen * (1.0 - seen / whole).max(0.0) } else { 0.0 }
 }
 
-/// What a row's samples stand for, squared: in ns², not in its uncertainties yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a row's samples say of its own time, and of that with what it calls: not in its uncertainties yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct BySamples {
-    pub(super) own: u128,
-    pub(super) total: u128,
+    pub(super) own: Said,
+    pub(super) total: Said,
 }
 
 impl AddAssign for BySamples {
     fn add_assign(&mut self, other: BySamples) {
-        self.own = self.own.saturating_add(other.own);
-        self.total = self.total.saturating_add(other.total);
+        self.own += other.own;
+        self.total += other.total;
+    }
+}
+
+/// What samples say of a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    /// What they stand for, squared, in ns².
+    pub(super) square: u128,
+    /// How much of the roots' time there were, by all samples, and by those of each half, in ns.
+    all_ns: f64,
+    halves_ns: [f64; 2],
+}
+
+impl AddAssign for Said {
+    fn add_assign(&mut self, other: Said) {
+        self.square = self.square.saturating_add(other.square);
+        self.all_ns += other.all_ns;
+        self.halves_ns = [0, 1].map(|half: usize| self.halves_ns[half] + other.halves_ns[half]);
     }
 }
 
 impl Sampled {
     /// Of these roots, and of nodes in ascending order.
     pub fn of(roots: Vec<SampledRoot>, own: impl IntoIterator<Item = (NodeIndex, u32)>) -> Sampled {
-        Sampled { roots, own: own.into_iter().filter(|(_, samples)| *samples > 0).collect() }
+        Sampled { roots, own: any(own), late: None }
+    }
+
+    /// The same, where nothing else says how time divides, and they tell of all that ran; so many of each node's are from the second half of the phase.
+    pub fn alone(self, late: impl IntoIterator<Item = (NodeIndex, u32)>) -> Sampled {
+        Sampled { late: Some(any(late)), ..self }
     }
 
     /// Whether nothing was sampled.
@@ -79,22 +107,30 @@ impl Sampled {
     pub(crate) fn placed(&self, place_of: &[usize]) -> Sampled {
         let place = |node: NodeIndex| NodeIndex(place_of[node.0]);
         let roots = self.roots.iter().map(|root| SampledRoot { node: place(root.node), ..*root }).collect();
-        let mut own: Vec<(NodeIndex, u32)> = self.own.iter().map(|(node, samples)| (place(*node), *samples)).collect();
-        own.sort_unstable();
-        own.dedup_by(|of, before| {
-            let is_same = of.0 == before.0;
-            before.1 = if is_same { before.1.saturating_add(of.1) } else { before.1 };
-            is_same
-        });
-        Sampled { roots, own }
+        let samples = |of: &Vec<(NodeIndex, u32)>| {
+            let mut own: Vec<(NodeIndex, u32)> = of.iter().map(|(node, samples)| (place(*node), *samples)).collect();
+            own.sort_unstable();
+            own.dedup_by(|of, before| {
+                let is_same = of.0 == before.0;
+                before.1 = if is_same { before.1.saturating_add(of.1) } else { before.1 };
+                is_same
+            });
+            own
+        };
+        Sampled { roots, own: samples(&self.own), late: self.late.as_ref().map(samples) }
     }
 
     /// Whether all that it speaks of is in a tree of so many nodes.
     pub(crate) fn holds(&self, nodes: usize) -> bool {
-        let ascends = self.own.windows(2).all(|two| two[0].0 < two[1].0);
-        let mut all = self.own.iter().map(|(node, _)| node).chain(self.roots.iter().map(|root| &root.node));
+        let samples = || [Some(&self.own), self.late.as_ref()].into_iter().flatten();
+        let ascends = samples().all(|own| own.windows(2).all(|two| two[0].0 < two[1].0));
+        let mut all = samples().flatten().map(|(node, _)| node).chain(self.roots.iter().map(|root| &root.node));
         ascends && all.all(|node| node.0 < nodes)
     }
+}
+
+fn any(own: impl IntoIterator<Item = (NodeIndex, u32)>) -> Vec<(NodeIndex, u32)> {
+    own.into_iter().filter(|(_, samples)| *samples > 0).collect()
 }
 
 impl Tree {
@@ -107,8 +143,14 @@ impl Tree {
 /// The samples of each node, with those of what it calls.
 pub(super) struct Chances<'a> {
     roots: &'a [SampledRoot],
-    own: Vec<u32>,
-    total: Vec<u32>,
+    /// What one sample of a root stands for, among all and among those of each half, in ns; and how wrong the root is, as a part of it.
+    each_ns: Vec<(f64, [f64; 2])>,
+    /// How wrong the root is that is known best, as a part of it.
+    of_roots: f64,
+    /// How many there are in each half; nothing where others say how time divides, too.
+    halves: Option<[u64; 2]>,
+    own: Vec<[u32; 2]>,
+    total: Vec<[u32; 2]>,
     /// Of each node, where in `roots` its root is; or nowhere.
     root: Vec<u32>,
 }
@@ -119,12 +161,17 @@ impl<'a> Chances<'a> {
         if sampled.is_empty() || !sampled.holds(nodes.len()) {
             return None;
         }
-        let mut own = vec![0; nodes.len()];
-        sampled.own.iter().for_each(|(node, samples)| own[node.0] = *samples);
+        let mut own = vec![[0; 2]; nodes.len()];
+        sampled.own.iter().for_each(|(node, samples)| own[node.0][0] = *samples);
+        for (node, late) in sampled.late.iter().flatten() {
+            let [all, _] = own[node.0];
+            own[node.0] = [all.saturating_sub(*late), *late];
+        }
         let mut total = own.clone();
         for (index, node) in nodes.iter().enumerate().rev() {
             if let Some(caller) = node.caller() {
-                total[caller.0] = total[caller.0].saturating_add(total[index]);
+                let callee = total[index];
+                total[caller.0] = [0, 1].map(|half: usize| total[caller.0][half].saturating_add(callee[half]));
             }
         }
         let mut root = vec![u32::MAX; nodes.len()];
@@ -134,34 +181,69 @@ impl<'a> Chances<'a> {
                 root[index] = root[caller.0];
             }
         }
-        Some(Chances { roots: &sampled.roots, own, total, root })
+        let each = |of: &SampledRoot| {
+            let (ns, [early, late]) = (nodes[of.node.0].total_ns as f64, total[of.node.0].map(f64::from));
+            (ns / (early + late).max(1.0), [ns / early.max(1.0), ns / late.max(1.0)])
+        };
+        let wrong = |of: &SampledRoot| {
+            let root = &nodes[of.node.0];
+            if root.total_ns > 0 { root.total_error_ns as f64 / root.total_ns as f64 } else { 0.0 }
+        };
+        let halves = sampled.late.as_ref().map(|_| {
+            let of_roots = || sampled.roots.iter().map(|of| total[of.node.0]);
+            [0, 1].map(|half: usize| of_roots().map(|samples| u64::from(samples[half])).sum())
+        });
+        Some(Chances {
+            roots: &sampled.roots,
+            each_ns: sampled.roots.iter().map(each).collect(),
+            of_roots: sampled.roots.iter().map(wrong).reduce(f64::min).unwrap_or_default(),
+            halves,
+            own,
+            total,
+            root,
+        })
     }
 
-    fn root_of(&self, node: NodeIndex) -> Option<&SampledRoot> {
-        self.roots.get(self.root[node.0] as usize)
-    }
-
-    /// What of the uncertainty of a node's own time is not chance, and what its samples stand for.
-    pub(super) fn own(&self, node: NodeIndex, error_ns: u64) -> (u64, u128) {
+    /// What of the uncertainty of a node's own time is not chance, and what its samples say.
+    pub(super) fn own(&self, node: NodeIndex, error_ns: u64) -> (u64, Said) {
         self.parted(node, error_ns, self.own[node.0])
     }
 
     /// The same with what it calls.
-    pub(super) fn total(&self, node: NodeIndex, error_ns: u64) -> (u64, u128) {
+    pub(super) fn total(&self, node: NodeIndex, error_ns: u64) -> (u64, Said) {
         self.parted(node, error_ns, self.total[node.0])
     }
 
-    fn parted(&self, node: NodeIndex, error_ns: u64, samples: u32) -> (u64, u128) {
-        let Some(root) = self.root_of(node) else { return (error_ns, 0) };
-        let rest = (error_ns as f64).powi(2) - root.variance(samples);
-        (rest.max(0.0).sqrt() as u64, root.square().saturating_mul(u128::from(samples)))
+    fn parted(&self, node: NodeIndex, error_ns: u64, samples: [u32; 2]) -> (u64, Said) {
+        let Some(root) = self.roots.get(self.root[node.0] as usize) else { return (error_ns, Said::default()) };
+        let (each_ns, of_half_ns) = self.each_ns[self.root[node.0] as usize];
+        let all = samples[0].saturating_add(samples[1]);
+        let rest = (error_ns as f64).powi(2) - root.variance(all);
+        let said = Said {
+            square: root.square().saturating_mul(u128::from(all)),
+            all_ns: f64::from(all) * each_ns,
+            halves_ns: [0, 1].map(|half: usize| f64::from(samples[half]) * of_half_ns[half]),
+        };
+        (rest.max(0.0).sqrt() as u64, said)
     }
 
-    /// A row's uncertainty: the sum of what is not chance, and what its samples stand for.
-    pub(super) fn joined(&self, rest_ns: u64, seen: u128) -> u64 {
+    /// A row's uncertainty, of so long a time: the sum of what is not chance, and what its samples say.
+    pub(super) fn joined(&self, rest_ns: u64, ns: u64, said: Said) -> u64 {
+        /// Of fewer samples in a half nothing is known of how it differs,
+        const ENOUGH: u64 = 30;
+        /// nor does it, by less than so many standard deviations.
+        const CLEARLY: f64 = 2.0;
         let square = self.roots.iter().map(SampledRoot::square).max().unwrap_or_default() as f64;
         let whole = self.roots.iter().map(SampledRoot::whole).sum();
-        (rest_ns as f64).hypot(variance(seen as f64, square, whole).sqrt()) as u64
+        let chance = variance(said.square as f64, square, whole).sqrt();
+        let added_up = (rest_ns as f64).hypot(chance);
+        let Some(halves) = self.halves else { return added_up as u64 };
+        let apart = (said.halves_ns[0] - said.halves_ns[1]).abs() / 2.0;
+        let is_apart = halves.iter().all(|half| *half >= ENOUGH) && apart > CLEARLY * chance;
+        let by_samples = if is_apart { apart } else { chance };
+        let decided = (ns as f64 - said.all_ns).abs();
+        let together = (by_samples.powi(2) + decided.powi(2) + (self.of_roots * ns as f64).powi(2)).sqrt();
+        added_up.min(together) as u64
     }
 }
 
@@ -180,20 +262,51 @@ mod tests {
         Tree { sampled: Sampled::of(vec![root], own), ..Tree::of(nodes) }
     }
 
+    /// A row of all its nodes but the root.
+    fn row(tree: &Tree, chances: &Chances<'_>) -> (u64, Said) {
+        let (mut rest, mut said) = (0, Said::default());
+        for (index, node) in tree.nodes.iter().enumerate().skip(1) {
+            let parted = chances.own(NodeIndex(index), node.error_ns);
+            (rest, said) = (rest + parted.0, {
+                said += parted.1;
+                said
+            });
+        }
+        (rest, said)
+    }
+
+    #[test]
+    fn what_samples_alone_decide_is_as_wrong_as_it_is_from_what_they_say() {
+        let row_of = |late: u32, ns: u64| {
+            let mut tree = tree();
+            tree.nodes[0].total_ns = 200_000;
+            // 180 are the root's own, half of them in the second half; of the others so many.
+            let own = [(NodeIndex(0), 180)].into_iter().chain(tree.sampled.own.clone());
+            let late =
+                [(NodeIndex(0), 90)].into_iter().chain((0..late as usize).map(|place| (NodeIndex(1 + 50 * place), 1)));
+            tree.sampled = Sampled::of(tree.sampled.roots.clone(), own).alone(late);
+            let chances = Chances::of(&tree.nodes, &tree.sampled).expect("samples");
+            let (rest, said) = row(&tree, &chances);
+            chances.joined(rest, ns, said)
+        };
+        let by_chance = row_of(10, 20_000);
+        assert!((4_200..4_400).contains(&by_chance), "20 of 200, ten in each half: {by_chance}");
+        assert_eq!(row_of(10, 30_000), (by_chance as f64).hypot(10_000.0) as u64, "what was measured decided");
+        // All of them in one half: a tenth of that, and nothing of the other.
+        let apart = row_of(20, 20_000);
+        assert!((17_000..23_000).contains(&apart) || apart > 2 * by_chance, "{apart}");
+    }
+
     #[test]
     fn many_nodes_are_together_as_uncertain_as_their_samples() {
         let tree = tree();
         let chances = Chances::of(&tree.nodes, &tree.sampled).expect("samples");
-        let (mut rest, mut seen) = (0, 0);
-        for (index, node) in tree.nodes.iter().enumerate().skip(1) {
-            let parted = chances.own(NodeIndex(index), node.error_ns);
-            (rest, seen) = (rest + parted.0, seen + parted.1);
-        }
+        let (rest, said) = row(&tree, &chances);
         // Each of those that were not sampled has 706 of 750 by chance, which leaves 252.
-        assert_eq!((rest / 980, seen), (252, 20_000_000));
-        let by_chance = chances.joined(0, seen);
+        assert_eq!((rest / 980, said.square), (252, 20_000_000));
+        let by_chance = chances.joined(0, 0, said);
         assert!((4_200..4_400).contains(&by_chance), "20 of 200: {by_chance}");
-        assert_eq!(chances.joined(rest, seen), (rest as f64).hypot(by_chance as f64) as u64);
+        assert_eq!(chances.joined(rest, 0, said), (rest as f64).hypot(by_chance as f64) as u64);
     }
 
     #[test]
@@ -201,10 +314,10 @@ mod tests {
         let tree = tree();
         let chances = Chances::of(&tree.nodes, &tree.sampled).expect("samples");
         for (node, error_ns) in [(1, 5_000), (2, 900)] {
-            let (rest, seen) = chances.own(NodeIndex(node), error_ns);
-            assert!(chances.joined(rest, seen).abs_diff(error_ns) <= 1);
+            let (rest, said) = chances.own(NodeIndex(node), error_ns);
+            assert!(chances.joined(rest, 0, said).abs_diff(error_ns) <= 1);
         }
-        assert_eq!(chances.total(NodeIndex(0), 77).1, 20_000_000);
+        assert_eq!(chances.total(NodeIndex(0), 77).1.square, 20_000_000);
     }
 
     #[test]
@@ -212,8 +325,8 @@ mod tests {
         let root = SampledRoot { node: NodeIndex(0), samples: 3, chance_ns: 0 };
         let tree = Tree { sampled: Sampled::of(vec![root], [(NodeIndex(1), 3)]), ..tree() };
         let chances = Chances::of(&tree.nodes, &tree.sampled).expect("samples");
-        let (rest, seen) = chances.own(NodeIndex(1), 750);
-        assert_eq!((rest, seen, chances.joined(rest, seen)), (750, 0, 750));
+        let (rest, said) = chances.own(NodeIndex(1), 750);
+        assert_eq!((rest, said.square, chances.joined(rest, 0, said)), (750, 0, 750));
     }
 
     #[test]

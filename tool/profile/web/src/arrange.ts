@@ -1,6 +1,7 @@
 // The same calls by method: the flat view, and each method between its callers and callees. The sums are those of the tool's reports
 // (arcflow's xprof and xarc): no time counts twice where methods are recursive.
 
+import { unsaid, type Said } from "./chances";
 import { settle } from "./partoftime";
 import { NONE, nothing, type Amounts, type Columns, type Shape } from "./tree";
 
@@ -13,9 +14,9 @@ export interface Arc {
 /** A row that is being added up. */
 interface Sum {
   row: Amounts;
-  /** What samples stand for, squared: see Chances. */
-  seen: number;
-  totalSeen: number;
+  /** What samples say of it. */
+  said: Said;
+  totalSaid: Said;
   /** Of parts of the time: that, and which variances they have besides. */
   time?: Sum;
   besides: number;
@@ -82,18 +83,17 @@ export function arcs(shape: Shape, columns: Columns, of: number): { callers: Arc
   return { callers: list(callers), callees: list(callees) };
 }
 
-const none = (): Sum => ({ row: nothing(), seen: 0, totalSeen: 0, besides: 0, totalBesides: 0 });
+const none = (): Sum => ({ row: nothing(), said: unsaid(), totalSaid: unsaid(), besides: 0, totalBesides: 0 });
 
 function addOwn(sum: Sum, columns: Columns, node: number): void {
   const { row } = sum;
   row.calls += columns.calls[node];
   row.thrown += columns.thrown[node];
   row.self += columns.self[node];
-  row.error += (columns.chances?.rest ?? columns.error)[node];
+  row.error += columns.chances?.addOwn(node, sum.said) ?? columns.error[node];
   row.samples += columns.samples[node];
   row.running += columns.running[node];
   if (columns.atLeast[node] === 1) row.atLeast = true;
-  sum.seen += columns.chances?.seen[node] ?? 0;
   if (columns.ofTime === undefined) return;
   sum.besides += columns.ofTime.besides[node];
   addOwn((sum.time ??= none()), columns.ofTime.time, node);
@@ -101,8 +101,7 @@ function addOwn(sum: Sum, columns: Columns, node: number): void {
 
 function addTotal(sum: Sum, columns: Columns, node: number): void {
   sum.row.total += columns.total[node];
-  sum.row.totalError += (columns.chances?.totalRest ?? columns.totalError)[node];
-  sum.totalSeen += columns.chances?.totalSeen[node] ?? 0;
+  sum.row.totalError += columns.chances?.addTotal(node, sum.totalSaid) ?? columns.totalError[node];
   if (columns.ofTime === undefined) return;
   sum.totalBesides += columns.ofTime.totalBesides[node];
   addTotal((sum.time ??= none()), columns.ofTime.time, node);
@@ -114,8 +113,8 @@ function takeTotal(sum: Sum, columns: Columns, node: number): void {
   if (columns.ofTime !== undefined && sum.time !== undefined) takeTotal(sum.time, columns.ofTime.time, node);
 }
 
-function settled({ row, seen, totalSeen, time, besides, totalBesides }: Sum, { chances, ofTime }: Columns): Amounts {
-  chances?.settle(row, seen, totalSeen);
+function settled({ row, said, totalSaid, time, besides, totalBesides }: Sum, { chances, ofTime }: Columns): Amounts {
+  chances?.settle(row, said, totalSaid);
   if (ofTime !== undefined && time !== undefined) settle(row, settled(time, ofTime.time), besides, totalBesides);
   return row;
 }
