@@ -334,7 +334,7 @@ pub(crate) async fn prepare(
     let long = timed.long();
     let mut before = match walking {
         Some(walking) => Some(walking.end(session).await?),
-        None => sampling.map(|sampling| sampling.end(timed.settled)),
+        None => sampling.map(|sampling| sampling.end(timed.settled, timed.were_alone)),
     };
     // Without limits nothing has to be among the first.
     if let Some(before) = before.as_mut().filter(|_| settings.gentle(start) == Gentle::On)

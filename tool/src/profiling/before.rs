@@ -46,6 +46,8 @@ const SAMPLED: Duration = Duration::from_millis(1_200);
 const LEAST_TIMED: Duration = Duration::from_secs(1);
 /// So long it is waited for what was sampled, before that is instrumented first.
 const SOON: Duration = Duration::from_secs(1);
+/// The roots' own code is compiled again by then, where they were instrumented alone.
+const COMPILED: Duration = Duration::from_millis(500);
 /// It takes no longer than this to get ready.
 const LONGEST: Duration = Duration::from_secs(120);
 /// How deep the program is below its roots is not known yet.
@@ -185,12 +187,13 @@ impl Sampling {
         SAMPLED.saturating_sub(changed + roots.since.elapsed().unwrap_or_default())
     }
 
-    /// More is about to be changed than the roots, calls of which took so long. While they were timed, samples were taken as before.
-    pub(super) fn end(self, roots: Option<RootsTimed>) -> Taken {
+    /// More is about to be changed than the roots, calls of which took so long. While they were timed, samples were taken as before, be it known or not what calls took.
+    pub(super) fn end(self, roots: Option<RootsTimed>, were_alone: bool) -> Taken {
         let now = SystemTime::now();
         let changed = self.changed.unwrap_or(now);
         let span = match &roots {
             Some(roots) => Span { until: now, but: Some((changed, roots.since)) },
+            None if were_alone => Span { until: now, but: Some((changed, changed + COMPILED)) },
             None => Span { until: changed, but: None },
         };
         // Nobody hears it when it has failed.
@@ -327,7 +330,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_ready_at_once_has_no_samples_and_asks_the_jvm_for_none() {
-        assert!(Sampling::of(u32::MAX).end(None).read().await.is_none());
+        assert!(Sampling::of(u32::MAX).end(None, false).read().await.is_none());
         assert!(Sampling::begin(u32::MAX, "17.0.15+6").is_none(), "it would discard compiled code");
     }
 }

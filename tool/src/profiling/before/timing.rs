@@ -73,6 +73,8 @@ pub(in crate::profiling) struct TimedBefore {
     pub(in crate::profiling) settled: Option<RootsTimed>,
     /// Roughly: as well as a limit needs it.
     pub(in crate::profiling) roughly: FxHashMap<MethodId, Undisturbed>,
+    /// They were instrumented alone for that.
+    pub(in crate::profiling) were_alone: bool,
 }
 
 impl TimedBefore {
@@ -113,7 +115,7 @@ pub(in crate::profiling) async fn time_roots(
     // Nobody is in a root as far as the recording knows, and nothing was recorded.
     drain.interrupt(stopped).await;
     drain.clear(monotonic_ns()).await;
-    Ok(TimedBefore { settled, roughly: phase.roughly() })
+    Ok(TimedBefore { settled, roughly: phase.roughly(), were_alone: true })
 }
 
 /// The time as far as it has passed.
