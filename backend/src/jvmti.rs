@@ -53,7 +53,7 @@ mod extensions;
 mod stacks;
 
 pub use extensions::{Extension, ExtensionCallback};
-pub use stacks::{Activity, Call};
+pub use stacks::{Call, ThreadState};
 
 /// A method's number in the JVM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

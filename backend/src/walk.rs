@@ -13,7 +13,7 @@ use headwater_protocol::message::{MethodRef, Walked, WalkedThread};
 use jni::sys::jmethodID;
 
 use crate::jni_env::Jni;
-use crate::jvmti::{Activity, Error, MethodNumber, jthread};
+use crate::jvmti::{Error, MethodNumber, ThreadState, jthread};
 use crate::target::Target;
 
 /// Calls on a stack that are told, the innermost.
@@ -101,14 +101,14 @@ impl State {
     fn look(&mut self, jni: Jni, target: &Target) -> Result<(), Error> {
         let (mut running, mut native) = (Vec::new(), Vec::new());
         for thread in target.jvmti.threads()? {
-            match target.jvmti.activity(thread) {
-                Activity::Running => running.push(thread),
-                Activity::Native => native.push(thread),
-                Activity::None => jni.delete_local(thread),
+            match target.jvmti.state(thread) {
+                ThreadState::Runnable => running.push(thread),
+                ThreadState::InNative => native.push(thread),
+                ThreadState::Other => jni.delete_local(thread),
             }
         }
         for (threads, most, is_native) in [(running, MOST_RUNNING, false), (native, MOST_NATIVE, true)] {
-            let stands_for = u16::try_from(threads.len().div_ceil(most)).unwrap_or(u16::MAX);
+            let stands_for = u16::try_from(((threads.len() + most / 2) / most).max(1)).unwrap_or(u16::MAX);
             for (place, thread) in self.chosen(threads, most).into_iter().enumerate() {
                 if place < most {
                     self.look_at(jni, target, thread, (is_native, stands_for));

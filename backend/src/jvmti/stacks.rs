@@ -12,15 +12,15 @@ use crate::jni_env::Jni;
 /// until it tells.
 const ASKED_EACH: usize = 8;
 
-/// What a thread does, as far as its state tells.
+/// What a thread does, as JVMTI knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
+pub enum ThreadState {
     /// It waits, or has ended.
-    None,
+    Other,
     /// It runs, or stands in line for a processor.
-    Running,
+    Runnable,
     /// The same, or it waits, in native code.
-    Native,
+    InNative,
 }
 
 /// A call on a stack.
@@ -47,16 +47,16 @@ impl Jvmti {
     }
 
     /// What a thread does.
-    pub fn activity(self, thread: jthread) -> Activity {
+    pub fn state(self, thread: jthread) -> ThreadState {
         const RUNNABLE: jint = 0x4;
         const SUSPENDED: jint = 0x10_0000;
         const IN_NATIVE: jint = 0x40_0000;
         let mut state = 0;
         let told = call!(self, slot::GET_THREAD_STATE, (jthread, *mut jint), thread, &mut state);
         match (told, state & (RUNNABLE | SUSPENDED), state & IN_NATIVE) {
-            (Ok(()), RUNNABLE, 0) => Activity::Running,
-            (Ok(()), RUNNABLE, _) => Activity::Native,
-            _ => Activity::None,
+            (Ok(()), RUNNABLE, 0) => ThreadState::Runnable,
+            (Ok(()), RUNNABLE, _) => ThreadState::InNative,
+            _ => ThreadState::Other,
         }
     }
 

@@ -43,7 +43,9 @@ pub use whole::{Whole, Wholes, untimed, wholes};
 
 use crate::cct::{Cct, NodeId};
 use elsewhere::Elsewhere;
-use headwater_profile::profile::{Clock, ClockMode, Link, MethodIndex, Node, NodeIndex, Sampled, SampledRoot, Tree};
+use headwater_profile::profile::{
+    Clock, ClockMode, Link, MethodIndex, Node, NodeIndex, Sampled, SampledRoot, Tree, by_halves,
+};
 
 /// What the recording says of how a time divides counts as much as so many samples at least,
 const PRIOR: f64 = 2.0;
@@ -443,10 +445,6 @@ fn add_totals(tree: &mut Tree) {
 /// The standard deviation of a share that samples say, those of each half of the sampled phase counted apart: by chance, where so many count as one, and by what
 /// halves differ.
 fn by_samples(of: [u32; 2], all: [u32; 2], alike: f64) -> f64 {
-    /// Of half of the phase; fewer say nothing of how it differs from the other one.
-    const ENOUGH: u32 = 30;
-    /// By so many standard deviations halves may differ by chance: of many small nodes each would be wrong by that else, and all of one method by the sum.
-    const CLEARLY: f64 = 2.0;
     let (n, k) = (f64::from(all[0] + all[1]), f64::from(of[0] + of[1]));
     if n == 0.0 {
         return 0.0;
@@ -454,11 +452,8 @@ fn by_samples(of: [u32; 2], all: [u32; 2], alike: f64) -> f64 {
     // As if one sample more were there and one not, so that what was never seen is not known to be nothing.
     let share = (k + 0.5) / (n + 1.0);
     let by_chance = (alike * share * (1.0 - share) / (n + 1.0)).max(0.0).sqrt();
-    let between = match all.iter().all(|all| *all >= ENOUGH) {
-        true => (f64::from(of[0]) / f64::from(all[0]) - f64::from(of[1]) / f64::from(all[1])).abs() / 2.0,
-        false => 0.0,
-    };
-    if between > CLEARLY * by_chance { between } else { by_chance }
+    let part = |half: usize| f64::from(of[half]) / f64::from(all[half]).max(1.0);
+    by_halves(by_chance, (part(0) - part(1)).abs() / 2.0, all.map(u64::from))
 }
 
 /// The standard deviation of a share of more than half of the samples, if these do not tell of such a part of the time: nearly all samples are not nearly all of that.

@@ -58,7 +58,7 @@ pub use environment::Environment;
 pub use metric::{Amount, Extent, Metric, OTHER_WAITS, RUNNING, Unit};
 pub use names::tell_apart;
 pub use quantity::{Part, Quantity};
-pub use sampled::{Sampled, SampledRoot};
+pub use sampled::{Sampled, SampledRoot, by_halves};
 pub use span::Span;
 
 /// The profiled JVM.

@@ -203,7 +203,7 @@ impl Undisturbed {
         self.is_sampled_before = true;
     }
 
-    /// The samples are those from before the profile, which are too few by themselves, and each so-manieth from after it, or as many if nobody says: code that was compiled
+    /// The samples are those from before the profile, which are too few by themselves, and one in so many from after it, or as many if nobody says: code that was compiled
     /// anew may be other code.
     pub(super) fn sampled_before_too(&mut self, mut before: Before, every: Option<usize>) {
         let Some(Ok(after)) = &mut self.samples else { return self.sampled_before(before) };

@@ -5,9 +5,9 @@
 //!
 //! When all is known, the roots' calls are [timed](timing), for one to three seconds, with nothing below them changed, and samples are taken meanwhile, too.
 //!
-//! Nobody waits for samples: where a profile is ready at once there are no such samples, and code is compiled quickly. Nor is the recorder begun before a profile in a
-//! JVM that discards all of its compiled code for that: its event classes are redefined, and up to JDK 22 the first redefinition in a JVM does so; in one whose recorder has been used nothing is lost.
-//! There the agent [looks](walking) at threads' stacks.
+//! Nobody waits for the recorder: where a profile is ready at once it has no such samples, and code is compiled quickly. Nor is it begun before a profile in a JVM that discards
+//! all of its compiled code for that: its event classes are redefined, and up to JDK 22 the first redefinition in a JVM does so. There the agent [looks](walking) at threads'
+//! stacks, for two seconds. In one whose recorder has been used nothing is lost.
 
 mod timing;
 mod walking;

@@ -62,8 +62,8 @@ pub(crate) struct Afterwards<'a, F> {
     pub(crate) enough: F,
 }
 
-/// Each so-manieth sample from after the profile is to count beside those that were seen before it: they all, as much as they tell of; `None` where these are enough, of
-/// settled code, and tell of nearly all that ran.
+/// One in so many samples from after the profile is to count beside those that were seen before it: altogether as much as they tell of. `None` where they are enough by
+/// themselves: of settled code, and of nearly all that ran.
 fn beside(before: &Before, undisturbed: &Undisturbed, session: &Session, decoder: &Decoder) -> Option<usize> {
     let Some(Ok(samples)) = &undisturbed.samples else { return Some(1) };
     let told = |placed: &Placed, names: &Names<'_>| {

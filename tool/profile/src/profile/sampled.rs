@@ -55,6 +55,17 @@ fn variance(seen: f64, square: f64, whole: f64) -> f64 {
     if whole > 0.0 { seen * (1.0 - seen / whole).max(0.0) } else { 0.0 }
 }
 
+/// The standard deviation of what samples say: by chance; or what their halves say apart from it, if these have enough, and it is clearly more. By less they differ by chance
+/// too, and of many small nodes each would be wrong by that, and all of one method by the sum.
+pub fn by_halves(chance: f64, apart: f64, halves: [u64; 2]) -> f64 {
+    /// Fewer samples of a half say nothing of how it differs.
+    const ENOUGH: u64 = 30;
+    /// In standard deviations.
+    const CLEARLY: f64 = 2.0;
+    let is_apart = halves.iter().all(|half| *half >= ENOUGH) && apart > CLEARLY * chance;
+    if is_apart { apart } else { chance }
+}
+
 /// What a row's samples say of its own time, and of that with what it calls: not in its uncertainties yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct BySamples {
@@ -143,7 +154,7 @@ impl Tree {
 /// The samples of each node, with those of what it calls.
 pub(super) struct Chances<'a> {
     roots: &'a [SampledRoot],
-    /// What one sample of a root stands for, among all and among those of each half, in ns; and how wrong the root is, as a part of it.
+    /// What one sample of a root stands for, among all and among those of each half, in ns.
     each_ns: Vec<(f64, [f64; 2])>,
     /// How wrong the root is that is known best, as a part of it.
     of_roots: f64,
@@ -229,18 +240,13 @@ impl<'a> Chances<'a> {
 
     /// A row's uncertainty, of so long a time: the sum of what is not chance, and what its samples say.
     pub(super) fn joined(&self, rest_ns: u64, ns: u64, said: Said) -> u64 {
-        /// Of fewer samples in a half nothing is known of how it differs,
-        const ENOUGH: u64 = 30;
-        /// nor does it, by less than so many standard deviations.
-        const CLEARLY: f64 = 2.0;
         let square = self.roots.iter().map(SampledRoot::square).max().unwrap_or_default() as f64;
         let whole = self.roots.iter().map(SampledRoot::whole).sum();
         let chance = variance(said.square as f64, square, whole).sqrt();
         let added_up = (rest_ns as f64).hypot(chance);
         let Some(halves) = self.halves else { return added_up as u64 };
         let apart = (said.halves_ns[0] - said.halves_ns[1]).abs() / 2.0;
-        let is_apart = halves.iter().all(|half| *half >= ENOUGH) && apart > CLEARLY * chance;
-        let by_samples = if is_apart { apart } else { chance };
+        let by_samples = by_halves(chance, apart, halves);
         let decided = (ns as f64 - said.all_ns).abs();
         let together = (by_samples.powi(2) + decided.powi(2) + (self.of_roots * ns as f64).powi(2)).sqrt();
         added_up.min(together) as u64
@@ -292,9 +298,9 @@ mod tests {
         let by_chance = row_of(10, 20_000);
         assert!((4_200..4_400).contains(&by_chance), "20 of 200, ten in each half: {by_chance}");
         assert_eq!(row_of(10, 30_000), (by_chance as f64).hypot(10_000.0) as u64, "what was measured decided");
-        // All of them in one half: a tenth of that, and nothing of the other.
+        // All of them in one half, of 110 samples, and none in the other.
         let apart = row_of(20, 20_000);
-        assert!((17_000..23_000).contains(&apart) || apart > 2 * by_chance, "{apart}");
+        assert_eq!(apart, 200_000 * 20 / 110 / 2);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Looks at the stacks of threads that run, where the recorder is not begun before a profile.
 //!
-//! The agent makes them: nothing in the program changes. They see nothing of what is compiled into other methods and has no loop, so they are believed half, beside the
-//! recorder's samples from after the profile; and not at all, where these tell of settled code and of nearly all that ran.
+//! The agent makes them: nothing in the program changes. They see nothing of what is compiled into other methods and has no loop, so the recorder's samples from after the
+//! profile count beside them, as far as they tell of what ran; and alone, where they tell of nearly all of settled code.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -20,7 +20,7 @@ use crate::session::{Session, SessionError};
 
 /// For so long, if all else takes no longer.
 const SHORTEST: Duration = Duration::from_secs(2);
-/// A thread in native code stands for so many at most.
+/// A thread stands for so many at most.
 const MOST: u16 = 16;
 
 /// Looks are being made.
