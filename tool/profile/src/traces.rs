@@ -1,6 +1,6 @@
 //! Stack traces of many JVMs, as they come: what `headwater watch` tells programs, one JSON object a line, and what it records.
 //!
-//! Every line says all that is needed to understand it: the schema, when, on which host, in which process. docs/GUIDE.md has the fields.
+//! Every line says all that is needed to understand it: the schema, when, on which host, in which process. docs/REFERENCE.md has the fields.
 //! [`recording`] keeps them in a file, [`seen`] makes a profile of them.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

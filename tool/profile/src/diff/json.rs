@@ -1,4 +1,4 @@
-//! The comparison as one JSON object, schema `headwater-diff/1`; docs/GUIDE.md describes it field by field.
+//! The comparison as one JSON object, schema `headwater-diff/1`; docs/REFERENCE.md describes it field by field.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

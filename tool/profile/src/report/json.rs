@@ -1,4 +1,4 @@
-//! The profile as one JSON object, schema `headwater/1`; docs/GUIDE.md describes it field by field.
+//! The profile as one JSON object, schema `headwater/1`; docs/REFERENCE.md describes it field by field.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! The times of code regions, as text and as one JSON object, schema `headwater-region/1`; docs/GUIDE.md describes it field by field.
+//! The times of code regions, as text and as one JSON object, schema `headwater-region/1`; docs/REFERENCE.md describes it field by field.
 //!
 //! They are in a profile whose roots are the regions and that has nothing but roots: each method's statistics are its row.
 

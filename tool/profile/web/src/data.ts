@@ -4,7 +4,7 @@ import { Chances, type Sampled } from "./chances";
 import { partOfTime } from "./partoftime";
 import { NONE, Shape, type Columns } from "./tree";
 
-/** What the JSON report has but for its calls: docs/GUIDE.md describes it. */
+/** What the JSON report has but for its calls: docs/REFERENCE.md describes it. */
 export interface Report {
   target: { pid: number; main: string; jdk: string };
   roots: { pattern: string; calls: number; open: { threads: number } }[];

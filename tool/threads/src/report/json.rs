@@ -1,4 +1,4 @@
-//! All threads of a JVM as one JSON object, schema `headwater-threads/1`; docs/GUIDE.md describes it field by field.
+//! All threads of a JVM as one JSON object, schema `headwater-threads/1`; docs/REFERENCE.md describes it field by field.
 
 use std::io::{self, Write};
 

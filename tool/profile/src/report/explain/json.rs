@@ -1,4 +1,4 @@
-//! Explanations as one JSON object, schema `headwater-explain/1`; docs/GUIDE.md describes it field by field.
+//! Explanations as one JSON object, schema `headwater-explain/1`; docs/REFERENCE.md describes it field by field.
 
 use std::io::{self, Write};
 
