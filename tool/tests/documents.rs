@@ -6,8 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Words that a page may have, as `wc -w` counts them.
-const MOST_WORDS: [(&str, usize); 3] =
-    [("docs/ARCHITECTURE.md", 3500), ("docs/MEASUREMENTS.md", 3000), ("CONTRIBUTING.md", 900)];
+const MOST_WORDS: [(&str, usize); 5] = [
+    ("docs/ARCHITECTURE.md", 3500),
+    ("docs/GUIDE.md", 11_000),
+    ("docs/MEASUREMENTS.md", 3000),
+    ("docs/REFERENCE.md", 5000),
+    ("CONTRIBUTING.md", 900),
+];
 const MOST_WORDS_OF_A_DECISION: usize = 600;
 
 const DECISIONS: &str = "docs/decisions";

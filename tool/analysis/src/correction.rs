@@ -11,9 +11,10 @@
 //! 2. Of that, what waits is given to whoever was seen waiting while it was recorded: waiting does not grow with probes. How much it is altogether is what
 //!    threads did not want a processor for, in the undisturbed calls; where that is not known, what was seen. If it was seen for far longer than that, it was
 //!    mostly the recording's ([`GROWN`]), and nobody knows where the rest is: it divides as what runs.
-//! 3. The rest is divided from the root down, at each node among itself and its callees, by samples ([`placed`]). Where there are few of these, what the
-//!    recording says decides more and more ([`PRIOR`]): measured times without the calibrated cost of their probes, but never less than
-//!    a part of what was measured ([`LEAST`]).
+//! 3. The rest is divided from the root down, at each node among itself and its callees, by samples ([`placed`]) alone, however few of them a node has: what
+//!    was measured would decide a little at each level, and in the end all. It counts where its calls took hardly longer than without probes ([`DECISIVE`]), of
+//!    roots with next to no samples ([`FEW`]), and where none were: measured times without the calibrated cost of their probes, but never less than a part of
+//!    what was measured ([`LEAST`]).
 //!
 //! Times are never negative, and add up, over callees and over threads.
 //!
@@ -27,7 +28,6 @@ use headwater_protocol::word::Counter;
 
 mod alike;
 mod coverage;
-mod elsewhere;
 mod place;
 mod root_calls;
 #[cfg(test)]
@@ -42,20 +42,21 @@ pub use threads::{divided, grown};
 pub use whole::{Whole, Wholes, untimed, wholes};
 
 use crate::cct::{Cct, NodeId};
-use elsewhere::Elsewhere;
 use headwater_profile::profile::{
     Clock, ClockMode, Link, MethodIndex, Node, NodeIndex, Sampled, SampledRoot, Tree, by_halves,
 };
 
-/// What the recording says of how a time divides counts as much as so many samples at least,
-const PRIOR: f64 = 2.0;
-/// and as so many at most, where its calls took what they take without probes, and these cost next to nothing.
+/// What the recording says of how a time divides counts where it is known as well as by so many samples: within a fifth;
+const DECISIVE: f64 = 6.0;
+/// as so many at most, where its calls took what they take without probes, and these cost next to nothing;
 const MOST_PRIOR: f64 = 2_000.0;
+/// and as so many otherwise, of a root that has few.
+const PRIOR: f64 = 2.0;
+/// So many samples of a root say by themselves how its time divides.
+const FEW: f64 = 10.0;
 /// More samples than this count as so many against it: none are of a thread inside the JVM, where exceptions are filled in and classes are loaded, nor, on some
 /// JDKs, in code that compilers have ready, for sines, sums of bytes, copies of arrays.
 const UNBIASED: f64 = 25.0;
-/// How far a node may divide otherwise than its method does elsewhere: such a part of the standard deviation of one sample.
-const ELSEWHERE: f64 = 0.5;
 /// Of what was measured, at least this part was no probe's.
 const LEAST: f64 = 0.2;
 /// The standard deviation of what one program's parts take in two runs, as a part of it.
@@ -181,8 +182,9 @@ struct Given {
     wait: f64,
     /// Standard deviation of what the recording decided, in ns.
     by_prior: f64,
-    /// The outermost node above.
+    /// The outermost node above, and how many samples that has.
     outermost: usize,
+    samples: f64,
     /// By which part the outermost node's calls took longer, or shorter, while they were recorded.
     disturbed: f64,
     /// Which part of that samples do not tell of.
@@ -204,64 +206,56 @@ struct Part {
     measured: Measured,
     /// Its share where nothing was measured or sampled.
     otherwise: f64,
-    /// Of samples in other nodes of the whole's method, how many were in such a part, of so many.
-    elsewhere: (f64, f64),
     /// Of the whole, samples were in callees that had no probes, for all the time or a part of it: what these called was measured below the node itself.
     is_passed: bool,
     /// Of the whole, callees lost their probes: what they took from then on was measured as the node's own.
     has_lost: bool,
 }
 
-/// As how many samples it counts what the recording says of how a node's time divides, of which so much was measured. A share that has a standard deviation of
-/// d is known as well as by 1 / (4 d^2) samples.
-fn prior(disturbed: f64, all: &Measured) -> f64 {
+/// As how many samples it counts what the recording says of how a node's time divides, of which so much was measured, if it counts. A share that has a standard
+/// deviation of d is known as well as by 1 / (4 d^2) samples.
+fn decisive(disturbed: f64, all: &Measured) -> Option<f64> {
     let deviation = if all.run > 0.0 { disturbed + all.error() / all.run } else { 1.0 };
-    (0.25 / (deviation * deviation)).clamp(PRIOR, MOST_PRIOR)
+    let weight = 0.25 / (deviation * deviation);
+    (weight > DECISIVE).then_some(weight.min(MOST_PRIOR))
 }
 
 /// How far samples decide how a root's time divides, of which there are so many; wholly, where methods below it lost their probes.
 fn by_their_part(whole: &Given, samples: f64, all: &Measured, has_lost: bool) -> f64 {
-    let weight = if has_lost { PRIOR } else { prior(whole.disturbed, all) };
     let worth = samples.min(whole.worth());
-    if weight > PRIOR { worth / (worth + weight) } else { 1.0 }
+    match decisive(whole.disturbed, all) {
+        Some(weight) if !has_lost => worth / (worth + weight),
+        _ => 1.0,
+    }
 }
 
 /// Divides the run time of a node, of which there are so many samples and so much measured: what a part gets, and the deviation of that as far as
 /// the recording decided.
 fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f64) {
-    let weight = match part {
-        Part { is_passed: true, .. } => 0.0,
-        Part { has_lost: true, .. } => PRIOR,
-        _ => prior(whole.disturbed, all),
-    };
-    let is_decisive = weight > PRIOR;
-    let worth = if is_decisive { samples.min(whole.worth()) } else { samples };
+    let decisive = decisive(whole.disturbed, all).filter(|_| !(part.is_passed || part.has_lost));
+    let worth = if decisive.is_some() { samples.min(whole.worth()) } else { samples };
     let part_samples = if samples > 0.0 { part.samples * worth / samples } else { 0.0 };
-    let prior_weight = weight / (worth + weight).max(1.0);
     // Of what was never measured to run, all is the caller's, unless samples say where it was: of many such calls, one below the other, each would keep
     // a part that nobody has seen.
-    let measured = if all.run > 0.0 { part.measured.run / all.run } else { part.otherwise };
-    // How its method divides elsewhere says more of a node with few samples than what was measured of it.
-    let (of_part, elsewhere) = if is_decisive { (0.0, 0.0) } else { part.elsewhere };
-    let prior = (of_part + PRIOR * measured) / (elsewhere + PRIOR);
-    let counts = if all.run > 0.0 || samples == 0.0 || elsewhere > 0.0 { weight } else { 0.0 };
+    let prior = if all.run > 0.0 { part.measured.run / all.run } else { part.otherwise };
+    let counts = match decisive {
+        Some(weight) => weight,
+        None if samples == 0.0 => PRIOR,
+        None if whole.samples >= FEW || part.is_passed || all.run == 0.0 => 0.0,
+        None => PRIOR,
+    };
     let share = (part_samples + counts * prior) / (worth + counts);
     let rest = all.without(&part.measured);
     let doubt_ns = ((1.0 - prior) * part.measured.error()).hypot(prior * rest.error());
     let disturbed_ns = whole.disturbed.min(1.0) * (prior * (1.0 - prior)).max(0.0).sqrt() * all.run;
-    let doubt = if all.run > 0.0 {
-        (doubt_ns.hypot(if is_decisive { disturbed_ns } else { 0.0 }) / all.run).min(1.0)
-    } else {
-        1.0
-    };
-    // Elsewhere it may divide otherwise.
-    let by_others = elsewhere / (elsewhere + PRIOR);
-    let doubt = ((1.0 - by_others) * doubt).hypot(by_others * ELSEWHERE * (prior * (1.0 - prior)).max(0.0).sqrt());
+    let disturbed_ns = if decisive.is_some() { disturbed_ns } else { 0.0 };
+    let doubt = if all.run > 0.0 { (doubt_ns.hypot(disturbed_ns) / all.run).min(1.0) } else { 1.0 };
+    let prior_weight = counts / (worth + counts);
     // Of two witnesses that say different things either may be right; and what samples do not tell of may be where it was measured.
-    let apart = match worth > 0.0 && counts > 0.0 {
-        true if is_decisive => (part_samples / worth - prior).abs() * (worth * counts).sqrt() / (worth + counts),
-        true => untold(part_samples / worth, prior, whole.untold),
-        false => 0.0,
+    let apart = match decisive {
+        _ if worth == 0.0 => 0.0,
+        Some(weight) => (part_samples / worth - prior).abs() * (worth * weight).sqrt() / (worth + weight),
+        None => untold(part_samples / worth, prior, whole.untold),
     };
     let deviation = (whole.by_prior * share).hypot(prior_weight * doubt * whole.run).hypot(apart * whole.run);
     (whole.run * share, deviation)
@@ -294,7 +288,6 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
         sum[1] += more[1];
     });
     let in_all = |samples: [u32; 2]| f64::from(samples[0] + samples[1]);
-    let elsewhere = Elsewhere::of(cct, callers, &own_samples, &samples);
 
     let mut given = vec![Given::default(); cct.len()];
     let mut whole_errors = vec![0.0; cct.len()];
@@ -312,8 +305,16 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             let wait = waited * (GROWN * waits).min(1.0);
             let disturbed = whole.disturbed(&below[index]);
             let (run, untold) = (whole.total_ns - wait, placed.map_or(0.0, |placed| placed.untold));
-            given[index] =
-                Given { run, wait, by_prior: 0.0, outermost: index, disturbed, untold, unplaced: waited - wait };
+            given[index] = Given {
+                run,
+                wait,
+                by_prior: 0.0,
+                outermost: index,
+                samples: in_all(samples[index]),
+                disturbed,
+                untold,
+                unplaced: waited - wait,
+            };
             (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
         } else {
             let caller = callers[index];
@@ -321,7 +322,6 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 samples: in_all(samples[index]),
                 measured: below[index],
                 otherwise: 0.0,
-                elsewhere: elsewhere.callee(caller, index),
                 is_passed: is_passed(caller),
                 has_lost: has_lost[caller],
             };
@@ -366,7 +366,6 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 samples: in_all(own_samples[index]),
                 measured: own[index],
                 otherwise: 1.0,
-                elsewhere: elsewhere.own(index),
                 is_passed: is_passed(index),
                 has_lost: has_lost[index],
             },
