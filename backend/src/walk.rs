@@ -85,6 +85,7 @@ impl Walk {
             return;
         }
         let took = start.elapsed();
+        state.walked.looks += 1;
         state.walked.took_ns += took.as_nanos() as u64;
         // Calls that take as long as a period would be seen in one place.
         state.next = Instant::now() + state.period.mul_f64(0.5 + state.draw()).max(took * PART);

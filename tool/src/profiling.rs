@@ -307,18 +307,18 @@ pub(crate) async fn prepare(
     }
     session.omit().await?;
     session.list_classes(settings.reveal).await?;
+    let mut walking = None;
     if sampling.is_none() && Sampling::is_wanted(settings, start) {
         sampling = Sampling::begin_again(pid, session.graph());
+        walking = Some(Walking::begin(session).await?);
     }
-    let walking = match sampling.is_none() && Sampling::is_wanted(settings, start) {
-        true => Some(Walking::begin(session).await?),
-        false => None,
-    };
-    let announce = |estimate| {
-        sampling.iter_mut().for_each(Sampling::changing);
-        observer(Stage::Estimated(estimate, Compilers::of(pid).so_far()));
-    };
+    let announce = |estimate| observer(Stage::Estimated(estimate, Compilers::of(pid).so_far()));
     let mut first = session.select_roots(announce).await?;
+    let walked = match walking {
+        Some(walking) => Some(walking.end(session).await?),
+        None => None,
+    };
+    sampling.iter_mut().for_each(Sampling::changing);
     let timed = match &sampling {
         // Who has asked for an undisturbed phase gets times from it.
         Some(sampling) if settings.bare == BareTiming::Auto && sampling.may_be_enough() => {
@@ -332,9 +332,9 @@ pub(crate) async fn prepare(
         session.serve_until(tokio::time::sleep(lacking)).await?;
     }
     let long = timed.long();
-    let mut before = match walking {
-        Some(walking) => Some(walking.end(session).await?),
-        None => sampling.map(|sampling| sampling.end(timed.settled, timed.were_alone)),
+    let mut before = match sampling {
+        Some(sampling) => Some(sampling.end(timed.settled, timed.were_alone, walked)),
+        None => walked.map(Taken::from),
     };
     // Without limits nothing has to be among the first.
     if let Some(before) = before.as_mut().filter(|_| settings.gentle(start) == Gentle::On)

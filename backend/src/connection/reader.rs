@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{Command, RequestId, ToAgent};
 use headwater_protocol::wire::{self, WireError};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::RecvFlags;
-
-/// No time at all cannot be had: to the operating system that is no limit.
-const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
 /// The reading end.
 #[derive(Debug)]
@@ -40,8 +39,17 @@ impl Reader {
                 return Ok(None);
             }
             has_read = true;
-            self.stream.set_read_timeout(left.map(|left| left.max(SHORTEST_WAIT)))?;
-            self.receive(RecvFlags::empty())?;
+            self.wait(left)?;
+            self.receive()?;
+        }
+    }
+
+    /// Waits until something has come, for so long at most. A socket's own deadline would be rounded up to the kernel's ticks, which are up to ten milliseconds.
+    fn wait(&self, longest: Option<Duration>) -> io::Result<()> {
+        let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
+        match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], longest.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -51,7 +59,7 @@ impl Reader {
             if let Some(message) = self.take_message()? {
                 return Ok(Some(message));
             }
-            if !self.receive(RecvFlags::DONTWAIT)? {
+            if !self.receive()? {
                 return Ok(None);
             }
         }
@@ -68,9 +76,9 @@ impl Reader {
     }
 
     /// Receives what there is; whether there was anything.
-    fn receive(&mut self, flags: RecvFlags) -> io::Result<bool> {
+    fn receive(&mut self) -> io::Result<bool> {
         let mut buffer = [0_u8; 16 << 10];
-        match rustix::net::recv(&self.stream, &mut buffer, flags).map_err(io::Error::from) {
+        match rustix::net::recv(&self.stream, &mut buffer, RecvFlags::DONTWAIT).map_err(io::Error::from) {
             Ok((_, 0)) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok((read, _)) => {
                 self.received.extend_from_slice(&buffer[..read]);

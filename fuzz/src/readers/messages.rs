@@ -166,7 +166,13 @@ pub(crate) fn to_agent() -> Vec<ToAgent> {
 
 fn walked() -> Walked {
     let threads = vec![WalkedThread { at_ns: 1 << 60, stack: 0, is_cut: false, is_native: true, stands_for: 3 }];
-    Walked { methods: vec![method_ref(), method_ref()], stacks: vec![vec![0, 1, 0]], threads, took_ns: 70_000 }
+    Walked {
+        methods: vec![method_ref(), method_ref()],
+        stacks: vec![vec![0, 1, 0]],
+        threads,
+        looks: 3,
+        took_ns: 70_000,
+    }
 }
 
 /// One of each that the agent says.

@@ -313,7 +313,13 @@ impl<'a> Agent<'a> {
             is_native: random.once_in(2),
             stands_for: edge(random) as u16,
         };
-        Walked { methods, stacks, threads: (0..6).map(|_| thread(random)).collect(), took_ns: edge(random) }
+        Walked {
+            methods,
+            stacks,
+            threads: (0..6).map(|_| thread(random)).collect(),
+            looks: edge(random) as u32,
+            took_ns: edge(random),
+        }
     }
 
     fn any_class(&mut self) -> ClassId {

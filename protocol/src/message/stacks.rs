@@ -65,7 +65,9 @@ pub struct Walked {
     pub stacks: Vec<Vec<u32>>,
     /// The threads that were looked at, in that order.
     pub threads: Vec<WalkedThread>,
-    /// What the looks took.
+    /// How often it was looked,
+    pub looks: u32,
+    /// and what that took.
     pub took_ns: u64,
 }
 

@@ -35,7 +35,7 @@ pub(crate) mod tests;
 mod threads;
 mod whole;
 
-pub use coverage::coverage;
+pub use coverage::{coverage, looks};
 pub use place::{Names, Placed, grow, placed, placed_on_all};
 pub use root_calls::{MIN_CONTROLS, MOST_OF_A_PAIR_NS, Reference, RootCalls, root_calls};
 pub use threads::{divided, grown};

@@ -6,8 +6,8 @@
 //! When all is known, the roots' calls are [timed](timing), for one to three seconds, with nothing below them changed, and samples are taken meanwhile, too.
 //!
 //! Nobody waits for the recorder: where a profile is ready at once it has no such samples, and code is compiled quickly. Nor is it begun before a profile in a JVM that discards
-//! all of its compiled code for that: its event classes are redefined, and up to JDK 22 the first redefinition in a JVM does so. There the agent [looks](walking) at threads'
-//! stacks, for two seconds. In one whose recorder has been used nothing is lost.
+//! all of its compiled code for that: its event classes are redefined, and up to JDK 22 the first redefinition in a JVM does so. In one whose recorder has been used nothing
+//! is lost. On these JDKs the agent [looks](walking) at threads' stacks as well, for two seconds: where the recorder is not begun, or finds less than that.
 
 mod timing;
 mod walking;
@@ -29,7 +29,7 @@ use crate::budget::Governor;
 use crate::callgraph::CallGraph;
 use crate::cct::Cct;
 use crate::clock_source::feature;
-use crate::correction::{Names, Placed, grow, placed};
+use crate::correction::{Names, Placed, grow, looks, placed};
 use crate::decode::Decoder;
 use crate::session::{Session, SessionError};
 
@@ -60,6 +60,8 @@ const MOST_UNSEEN: f64 = 0.2;
 const ENOUGH_APART: f64 = 100.0;
 /// With half as many, they say how far samples from after the profile are from them.
 const SOME: f64 = 0.5;
+/// A recorder that finds less than this part of what looks at stacks do misses some methods more than others.
+const LEAST_FOUND: f64 = 0.75;
 
 /// Samples of a program to which nothing had been done.
 #[derive(Debug, Default)]
@@ -72,6 +74,8 @@ pub(super) struct Before {
     /// What calls of the roots took.
     pub(super) roots: Option<RootsTimed>,
     pub(super) how: How,
+    /// What was seen by other means.
+    pub(super) walked: Option<Box<Before>>,
 }
 
 /// Who took samples.
@@ -80,8 +84,8 @@ pub(super) enum How {
     /// The JVM's recorder.
     #[default]
     Recorded,
-    /// The agent.
-    Walked,
+    /// The agent, by so many looks.
+    Walked { looks: u32 },
 }
 
 /// What samples from before a profile are worth.
@@ -119,6 +123,7 @@ struct Span {
 pub(crate) struct Taken {
     reading: Reading,
     roots: Option<RootsTimed>,
+    walked: Option<Box<Before>>,
 }
 
 /// How far samples are read.
@@ -187,8 +192,9 @@ impl Sampling {
         SAMPLED.saturating_sub(changed + roots.since.elapsed().unwrap_or_default())
     }
 
-    /// More is about to be changed than the roots, calls of which took so long. While they were timed, samples were taken as before, be it known or not what calls took.
-    pub(super) fn end(self, roots: Option<RootsTimed>, were_alone: bool) -> Taken {
+    /// More is about to be changed than the roots, calls of which took so long. While they were timed, samples were taken as before, be it known or not what calls took. And
+    /// what was seen by other means.
+    pub(super) fn end(self, roots: Option<RootsTimed>, were_alone: bool, walked: Option<Before>) -> Taken {
         let now = SystemTime::now();
         let changed = self.changed.unwrap_or(now);
         let span = match &roots {
@@ -198,7 +204,7 @@ impl Sampling {
         };
         // Nobody hears it when it has failed.
         let _ = self.end.send(span);
-        Taken { reading: Reading::UnderWay(self.reading), roots }
+        Taken { reading: Reading::UnderWay(self.reading), roots, walked: walked.map(Box::new) }
     }
 }
 
@@ -211,11 +217,19 @@ fn ns(time: SystemTime) -> i64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64)
 }
 
+impl From<Before> for Taken {
+    fn from(before: Before) -> Taken {
+        Taken { reading: Reading::Over(Some(before.into())), roots: None, walked: None }
+    }
+}
+
 impl Taken {
     pub(super) async fn read(mut self) -> Option<Before> {
         self.ready().await;
-        let Reading::Over(before) = self.reading else { return None };
-        Some(Before { roots: self.roots, ..*before? })
+        match self.reading {
+            Reading::Over(Some(before)) => Some(Before { roots: self.roots, walked: self.walked, ..*before }),
+            Reading::Over(None) | Reading::UnderWay(_) => self.walked.map(|walked| *walked),
+        }
     }
 
     /// Waits until they are read. May be cancelled.
@@ -227,12 +241,15 @@ impl Taken {
 
     /// The samples, if they are there soon: what ran is instrumented first.
     pub(super) async fn soon(&mut self, session: &mut Session) -> Result<Option<&Samples>, SessionError> {
-        let ready = tokio::time::timeout(SOON, self.ready());
-        session.serve_until(async { drop(ready.await) }).await?;
-        match &self.reading {
-            Reading::Over(Some(before)) => Ok(Some(&before.samples)),
-            Reading::Over(None) | Reading::UnderWay(_) => Ok(None),
+        if self.walked.is_none() {
+            let ready = tokio::time::timeout(SOON, self.ready());
+            session.serve_until(async { drop(ready.await) }).await?;
         }
+        let recorded = match &self.reading {
+            Reading::Over(before) => before.as_deref(),
+            Reading::UnderWay(_) => None,
+        };
+        Ok(self.walked.as_deref().or(recorded).map(|before| &before.samples))
     }
 }
 
@@ -242,13 +259,28 @@ impl Before {
         self.roots.clone().filter(|roots| roots.are_all(decoder))
     }
 
+    /// The recorder's, unless other means have found far more.
+    pub(super) fn better(mut self, session: &Session, decoder: &Decoder) -> Before {
+        let a_look = |of: &Before| {
+            let told = |placed: &Placed, names: &Names<'_>| match of.how {
+                How::Recorded => placed.inside as f64 / looks(names).max(1.0),
+                How::Walked { looks } => placed.inside as f64 / f64::from(looks).max(1.0),
+            };
+            on_tree(session, decoder, &of.samples, of.taken, told)
+        };
+        let Some(walked) = self.walked.take() else { return self };
+        let [recorded, seen] = [&self, &*walked].map(a_look);
+        log::debug!("samples before, below roots: {recorded:.2} a look recorded, {seen:.2} seen");
+        if recorded < LEAST_FOUND * seen { *walked } else { self }
+    }
+
     /// What they are worth as samples of what was recorded.
     pub(super) fn worth(&self, session: &Session, decoder: &Decoder) -> Worth {
         let told = |placed: &Placed, _: &Names<'_>| (placed.inside, placed.unseen, placed.alike());
         let (inside, unseen, alike) = on_tree(session, decoder, &self.samples, self.taken, told);
         log::debug!("samples before: {inside} below roots, {unseen} in calls not seen; {alike:.1} as good as one");
         match (worth(inside, if is_partial(decoder) { 0 } else { unseen }, alike), self.how) {
-            (Worth::Enough, How::Walked) => Worth::Some,
+            (Worth::Enough, How::Walked { .. }) => Worth::Some,
             (worth, _) => worth,
         }
     }
@@ -298,6 +330,16 @@ mod tests {
         assert_eq!([worth(74, 0, 1.0), worth(150, 31, 1.0), worth(300, 0, 6.1), worth(0, 0, 1.0)], [Worth::Nothing; 4]);
     }
 
+    #[tokio::test]
+    async fn a_recorder_that_fails_leaves_what_was_seen_by_other_means() {
+        let before = |how| Some(Box::new(Before { how, ..Before::default() }));
+        const SEEN: How = How::Walked { looks: 5 };
+        let taken = |recorded| Taken { reading: Reading::Over(recorded), roots: None, walked: before(SEEN) };
+        assert_eq!(taken(None).read().await.map(|before| before.how), Some(SEEN));
+        let both = taken(before(How::Recorded)).read().await.expect("both");
+        assert_eq!((both.how, both.walked.map(|walked| walked.how)), (How::Recorded, Some(SEEN)));
+    }
+
     #[test]
     fn what_was_sampled_while_the_roots_were_compiled_again_does_not_count() {
         let at = |at_ns| Sample { at_ns, thread: 1, frames: Arc::from([]), is_cut: false, is_native: false };
@@ -330,7 +372,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_ready_at_once_has_no_samples_and_asks_the_jvm_for_none() {
-        assert!(Sampling::of(u32::MAX).end(None, false).read().await.is_none());
+        assert!(Sampling::of(u32::MAX).end(None, false, None).read().await.is_none());
         assert!(Sampling::begin(u32::MAX, "17.0.15+6").is_none(), "it would discard compiled code");
     }
 }

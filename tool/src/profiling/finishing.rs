@@ -114,6 +114,7 @@ pub(crate) async fn finish(
     }
     // It interrupts whoever has the processor ten thousand times a second, which nobody would do to the bare calls.
     drop(ticker);
+    let before = before.map(|before| before.better(session, &decoder));
     let worth = before.as_ref().map_or(Worth::Nothing, |before| before.worth(session, &decoder));
     let is_sampled = worth == Worth::Enough;
     let roots = before
@@ -135,7 +136,7 @@ pub(crate) async fn finish(
         (Some(before), Worth::Enough) => undisturbed.sampled_before(before),
         (Some(before), Worth::Some) => match before.how {
             How::Recorded => undisturbed.sampled_before_too(before, None),
-            How::Walked => {
+            How::Walked { .. } => {
                 if let Some(every) = beside(&before, &undisturbed, session, &decoder) {
                     undisturbed.sampled_before_too(before, Some(every));
                 }

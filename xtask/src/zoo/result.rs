@@ -174,7 +174,7 @@ impl Record {
             count(Verdict::Wrong),
             match &compared.missing[..] {
                 [] => String::new(),
-                missing => format!("; {} with a tenth or more are not on the first screen", missing.len()),
+                missing => format!("; with a tenth or more, and not on the first screen: {}", missing.join(", ")),
             }
         ));
         for wrong in &compared.wrong {

@@ -12,7 +12,7 @@ use super::setting::Setting;
 use super::stacks::Stacks;
 use super::tool::Profiled;
 
-// A method with so many per cent has to be on the first screen.
+/// A method with so many per cent, by all witnesses, has to be on the first screen.
 const LARGE: f64 = 10.0;
 /// Of the methods with so many per cent it is counted how many are wrong.
 const COUNTED: f64 = 8.0;
@@ -110,7 +110,7 @@ impl Truth {
         };
         let all: Vec<Comparison> = shares.largest(usize::MAX).into_iter().map(compare).collect();
         let counted: Vec<&Comparison> = all.iter().filter(|method| method.truth >= COUNTED).collect();
-        let missing = all.iter().filter(|method| method.truth >= LARGE && !method.on_first_screen);
+        let missing = all.iter().filter(|method| method.witnesses().0 >= LARGE && !method.on_first_screen);
         Compared {
             samples: shares.samples,
             missing: missing.map(|method| method.method.clone()).collect(),

@@ -41,16 +41,20 @@ pub fn coverage(placed: &Placed, names: &Names<'_>, wanted: &FxHashMap<u32, Sche
         return ALL;
     }
     let at_work = all.ran_ns as f64 / over;
-    let looks = [false, true].map(|in_native| looks(names.times(in_native)));
-    let expected = at_work * looks[0].max(looks[1]);
+    let expected = at_work * looks(names);
     if expected < ENOUGH || at_work > MOST_AT_WORK || sampled > (ALL - LOST) * expected {
         return ALL;
     }
     sampled / expected
 }
 
-/// How often it was looked, whether anything was seen or not, where something was seen at these times.
-fn looks(times: impl Iterator<Item = i64>) -> f64 {
+/// How often the recorder has looked, whether it has seen anything or not.
+pub fn looks(names: &Names<'_>) -> f64 {
+    [false, true].map(|in_native| looks_at(names.times(in_native))).into_iter().fold(0.0, f64::max)
+}
+
+/// The same, where something was seen at these times.
+fn looks_at(times: impl Iterator<Item = i64>) -> f64 {
     let mut times: Vec<i64> = times.collect();
     times.sort_unstable();
     times.dedup_by(|later, earlier| *later - *earlier < ONE_LOOK);

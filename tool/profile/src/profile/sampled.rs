@@ -2,8 +2,8 @@
 //!
 //! What samples say of each of a thousand nodes of one method is uncertain by a sample or so, and of the method as a whole by little more: chance does not err in one
 //! direction. So where nodes make one row, that part of their uncertainties is the row's own, by its samples; the rest adds up. But where nothing but samples says how
-//! time divides, and they tell of all that ran, a row is no more uncertain than by chance, or by how far their halves differ, and by how far it is from what they say: what
-//! was measured decides where there are hardly any, a little in each of many nodes.
+//! time divides, and they tell of all that ran, a row is no more uncertain than by chance, or by how far their halves differ, and by how far it is from what they say: waits
+//! are not in them, and roots with hardly any divide as was measured.
 
 use std::ops::AddAssign;
 

@@ -1,4 +1,4 @@
-//! Looks at the stacks of threads that run, where the recorder is not begun before a profile.
+//! Looks at the stacks of threads that run, where the recorder is not begun before a profile, or misses much.
 //!
 //! The agent makes them: nothing in the program changes. They see nothing of what is compiled into other methods and has no loop, so the recorder's samples from after the
 //! profile count beside them, as far as they tell of what ran; and alone, where they tell of nearly all of settled code.
@@ -13,13 +13,15 @@ use headwater_terms::pattern::java_name;
 use headwater_terms::waiting;
 use tokio::time::Instant;
 
-use super::{Before, How, Reading, Taken, ns};
+use super::{Before, How, ns};
 use crate::callgraph::CallGraph;
 use crate::profiling::recorder::PERIOD;
 use crate::session::{Session, SessionError};
 
-/// For so long, if all else takes no longer.
+/// For so long at least,
 const SHORTEST: Duration = Duration::from_secs(2);
+/// and for so long when the agent has nothing else to do: while it is asked for classes and methods it looks at threads three times less often.
+const ALONE: Duration = Duration::from_millis(1_200);
 /// A thread stands for so many at most.
 const MOST: u16 = 16;
 
@@ -38,15 +40,16 @@ impl Walking {
     }
 
     /// Something is about to be changed: what was seen until then.
-    pub(in crate::profiling) async fn end(self, session: &mut Session) -> Result<Taken, SessionError> {
-        session.serve_until(tokio::time::sleep_until(self.begun + SHORTEST)).await?;
+    pub(in crate::profiling) async fn end(self, session: &mut Session) -> Result<Before, SessionError> {
+        let until = (self.begun + SHORTEST).max(Instant::now() + ALONE);
+        session.serve_until(tokio::time::sleep_until(until)).await?;
         let walked = session.walked().await?;
         let until = SystemTime::now();
-        log::debug!("{} looks at threads, {} ms", walked.threads.len(), walked.took_ns / 1_000_000);
+        let Walked { looks, took_ns, .. } = walked;
+        log::debug!("{looks} looks, {} stacks, {} ms", walked.threads.len(), took_ns / 1_000_000);
         let samples = samples(&walked, session.graph());
         let taken = (ns(self.from), ns(until));
-        let before = Before { samples, taken, how: How::Walked, ..Before::default() };
-        Ok(Taken { reading: Reading::Over(Some(before.into())), roots: None })
+        Ok(Before { samples, taken, how: How::Walked { looks }, ..Before::default() })
     }
 }
 
@@ -116,6 +119,7 @@ mod tests {
                 thread(2, false, 1),
                 thread(9, false, 1),
             ],
+            looks: 5,
             took_ns: 0,
         };
         let Samples { methods, stacks } = samples(&walked, &graph);
