@@ -271,7 +271,7 @@ impl Before {
         let Some(walked) = self.walked.take() else { return self };
         let [recorded, seen] = [&self, &*walked].map(a_look);
         log::debug!("samples before, below roots: {recorded:.2} a look recorded, {seen:.2} seen");
-        if recorded < LEAST_FOUND * seen { *walked } else { self }
+        if recorded < LEAST_FOUND * seen { Before { roots: self.roots, ..*walked } } else { self }
     }
 
     /// What they are worth as samples of what was recorded.

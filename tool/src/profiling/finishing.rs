@@ -117,11 +117,12 @@ pub(crate) async fn finish(
     let before = before.map(|before| before.better(session, &decoder));
     let worth = before.as_ref().map_or(Worth::Nothing, |before| before.worth(session, &decoder));
     let is_sampled = worth == Worth::Enough;
-    let roots = before
+    // Where no sample is from before, code that is compiled anew was sampled: it is timed then, too.
+    let mut roots = before
         .as_ref()
-        .filter(|_| is_sampled && timing == BareTiming::Auto)
+        .filter(|_| worth != Worth::Nothing && timing == BareTiming::Auto)
         .and_then(|before| before.times_of_roots(&decoder));
-    if let Some(roots) = roots {
+    if let Some(roots) = roots.take_if(|_| is_sampled) {
         undisturbed.timed_before(roots);
     } else if let (Ok(ending), Some(_), None) = (&recorded, stopped, &failed) {
         let facts = RecordingFacts { ending: *ending, duration, pair_ns, is_sampled };
@@ -131,6 +132,9 @@ pub(crate) async fn finish(
             undisturbed = seen;
             failed = error.and_then(lost);
         }
+    }
+    if let Some(roots) = roots {
+        undisturbed.timed_before(roots);
     }
     match (before, worth) {
         (Some(before), Worth::Enough) => undisturbed.sampled_before(before),
