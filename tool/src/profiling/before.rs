@@ -228,7 +228,9 @@ impl Taken {
         self.ready().await;
         match self.reading {
             Reading::Over(Some(before)) => Some(Before { roots: self.roots, walked: self.walked, ..*before }),
-            Reading::Over(None) | Reading::UnderWay(_) => self.walked.map(|walked| *walked),
+            Reading::Over(None) | Reading::UnderWay(_) => {
+                self.walked.map(|walked| Before { roots: self.roots, ..*walked })
+            }
         }
     }
 

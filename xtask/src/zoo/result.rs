@@ -174,7 +174,10 @@ impl Record {
             count(Verdict::Wrong),
             match &compared.missing[..] {
                 [] => String::new(),
-                missing => format!("; with a tenth or more, and not on the first screen: {}", missing.join(", ")),
+                missing => {
+                    let names: Vec<String> = missing.iter().map(|method| with_parameters(method)).collect();
+                    format!("; with a tenth or more, and not on the first screen: {}", names.join(", "))
+                }
             }
         ));
         for wrong in &compared.wrong {

@@ -18,10 +18,8 @@ use crate::callgraph::CallGraph;
 use crate::profiling::recorder::PERIOD;
 use crate::session::{Session, SessionError};
 
-/// For so long at least,
+/// For so long, if all else takes no longer.
 const SHORTEST: Duration = Duration::from_secs(2);
-/// and for so long when the agent has nothing else to do: while it is asked for classes and methods it looks at threads three times less often.
-const ALONE: Duration = Duration::from_millis(1_200);
 /// A thread stands for so many at most.
 const MOST: u16 = 16;
 
@@ -41,8 +39,7 @@ impl Walking {
 
     /// Something is about to be changed: what was seen until then.
     pub(in crate::profiling) async fn end(self, session: &mut Session) -> Result<Before, SessionError> {
-        let until = (self.begun + SHORTEST).max(Instant::now() + ALONE);
-        session.serve_until(tokio::time::sleep_until(until)).await?;
+        session.serve_until(tokio::time::sleep_until(self.begun + SHORTEST)).await?;
         let walked = session.walked().await?;
         let until = SystemTime::now();
         let Walked { looks, took_ns, .. } = walked;

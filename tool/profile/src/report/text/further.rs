@@ -19,8 +19,8 @@ const FIRST_SCREEN: usize = 25;
 const LARGE: f64 = 0.1;
 /// Where lines end if nobody says.
 const WIDTH: usize = 120;
-/// More would be a screen of their own.
-const MOST_LINES: usize = 12;
+/// More would be longer than what they stand above. A service that goes through frameworks has seventy methods with a tenth, in twenty lines.
+const MOST_LINES: usize = 24;
 
 /// Writes the names of those that the first lines, each of which is a node or none, do not show, the largest first; nothing where there are none, or not all
 /// methods are meant.
@@ -143,11 +143,11 @@ mod tests {
     }
 
     #[test]
-    fn it_is_never_a_screen_of_its_own() {
+    fn it_is_never_longer_than_a_screen() {
         let text = text(deep(200), &Style { width: Some(60), ..Style::default() });
         let above = text.split("  share ").next().expect("a heading");
         let lines: Vec<&str> = above.lines().skip_while(|line| !line.starts_with("with about a tenth")).collect();
-        assert!(lines.len() <= 14 && lines.iter().all(|line| line.len() <= 60), "{above}");
+        assert!(lines.len() <= 26 && lines.iter().all(|line| line.len() <= 60), "{above}");
         assert!(above.contains(" more: --view flat"), "{above}");
     }
 
