@@ -287,13 +287,18 @@ fn threads_are_looked_at_before_a_profile_where_the_recorder_would_discard_compi
     let classes = compile(jdk, &["Beat.java"]);
     let mut target = java(jdk, &classes, &[], &["Beat"]);
     target.await_line("READY");
-    let mut command = headwater();
-    command.arg("profile").arg(target.pid().to_string()).args(["--root", "Beat::root", "--calls", "100"]);
-    let tool = Process::spawn(command.env("HEADWATER_LOG", "debug")).finish();
-    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
-    let looks = tool.stderr.iter().find(|line| line.contains(" looks at threads"));
-    let has_seen = looks.is_some_and(|looks| !looks.contains(" 0 looks"));
-    assert_eq!(has_seen, jdk.version < KEEPS_CODE, "JDK {}: {:#?}", jdk.version, tool.stderr);
+    for is_first in [true, false] {
+        let mut command = headwater();
+        command.arg("profile").arg(target.pid().to_string()).args(["--root", "Beat::root", "--calls", "100"]);
+        let tool = Process::spawn(command.env("HEADWATER_LOG", "debug")).finish();
+        assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+        let says = |what: &str| tool.stderr.iter().find(|line| line.contains(what));
+        let has_seen = says(" looks, ").is_some_and(|looks| !looks.contains(" 0 looks"));
+        assert_eq!(has_seen, jdk.version < KEEPS_CODE, "JDK {}: {:#?}", jdk.version, tool.stderr);
+        // The recorder has been used by then.
+        let are_compared = says("a look recorded").is_some();
+        assert_eq!(are_compared, has_seen && !is_first, "JDK {}: {:#?}", jdk.version, tool.stderr);
+    }
     target.say("quit");
     assert_eq!(target.finish().stdout, ["WRONG 0"], "JDK {}", jdk.version);
 }

@@ -124,6 +124,8 @@ fn a_link_in_the_place_of_the_attach_socket_is_not_followed() {
     let other = UnixListener::bind(place.file("other")).expect("a socket");
     other.set_nonblocking(true).expect("set");
     let socket = env::temp_dir().join(format!(".java_pid{}", target.pid()));
+    // Of a JVM that had this number before, and was killed.
+    let _ = fs::remove_file(&socket);
     symlink(place.file("other"), &socket).expect("linked");
     lchown(&socket, Some(NOBODY), Some(NOBODY)).expect("we are root");
     let error = load_agent(&host, "/x.so", "").expect_err("no socket");
@@ -146,6 +148,7 @@ fn another_users_files_in_the_place_of_hotspots_are_named_with_their_owner() {
             // Where the JVM looks first, nothing can be made.
             fs::set_permissions(target.directory(), PermissionsExt::from_mode(0o755)).expect("ours");
         }
+        let _ = fs::remove_file(path);
         fs::write(path, "").expect("made");
         std::os::unix::fs::chown(path, Some(STRANGER), None).expect("we are root");
         let error = load_agent(&host, "/x.so", "").expect_err("it is in the way");
