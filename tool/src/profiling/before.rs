@@ -53,7 +53,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// How deep the program is below its roots is not known yet.
 const DEPTH: usize = 1024;
 /// With so many samples below the roots no others are needed,
-pub(super) const ENOUGH: u64 = 150;
+const ENOUGH: u64 = 150;
 /// if not more than this part of them was in calls that the recording has not seen: then the program does something else now.
 const MOST_UNSEEN: f64 = 0.2;
 /// and if they say as much as so many would that have nothing to do with each other.

@@ -1,7 +1,7 @@
 //! Looks at the stacks of threads that run, where the recorder is not begun before a profile, or misses much.
 //!
 //! The agent makes them: nothing in the program changes. They see nothing of what is compiled into other methods and has no loop, so the recorder's samples from after the
-//! profile count beside them, as far as they tell of what ran; and alone, where they tell of nearly all of settled code.
+//! profile count beside them, as far as they tell of what ran, and what the two differ by is in the error.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
