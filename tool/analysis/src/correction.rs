@@ -206,8 +206,6 @@ struct Part {
     measured: Measured,
     /// Its share where nothing was measured or sampled.
     otherwise: f64,
-    /// How far samples say that the whole divides otherwise than was measured: see [`apart`].
-    apart: f64,
     /// Of the whole, samples were in callees that had no probes, for all the time or a part of it: what these called was measured below the node itself.
     is_passed: bool,
     /// Of the whole, callees lost their probes: what they took from then on was measured as the node's own.
@@ -235,9 +233,7 @@ fn by_their_part(whole: &Given, samples: f64, all: &Measured, has_lost: bool) ->
 /// the recording decided.
 fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f64) {
     let decisive = decisive(whole.disturbed, all).filter(|_| !(part.is_passed || part.has_lost));
-    // Where it is known what the recording is good for, samples that differ far more are those that are biased.
-    let worth =
-        if decisive.is_some() { samples.min(whole.worth()).min(0.25 / (part.apart * part.apart)) } else { samples };
+    let worth = if decisive.is_some() { samples.min(whole.worth()) } else { samples };
     let part_samples = if samples > 0.0 { part.samples * worth / samples } else { 0.0 };
     // Of what was never measured to run, all is the caller's, unless samples say where it was: of many such calls, one below the other, each would keep
     // a part that nobody has seen.
@@ -263,23 +259,6 @@ fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f6
     };
     let deviation = (whole.by_prior * share).hypot(prior_weight * doubt * whole.run).hypot(apart * whole.run);
     (whole.run * share, deviation)
-}
-
-/// By a node's index, which part of its time samples see elsewhere, in it and its callees, than it was measured: but for what chance makes.
-fn apart(recorded: &Recorded, own_samples: &[[u32; 2]], samples: &[[u32; 2]]) -> Vec<f64> {
-    let all = |samples: [u32; 2]| f64::from(samples[0] + samples[1]);
-    let part = |of: f64, whole: f64| if whole > 0.0 { of / whole } else { 0.0 };
-    let Recorded { callers, own, below } = recorded;
-    let differ = |whole: usize, of_samples: [u32; 2], measured: &Measured| {
-        (part(all(of_samples), all(samples[whole])) - part(measured.run, below[whole].run)).abs()
-    };
-    let mut apart: Vec<f64> = (0..own.len()).map(|index| differ(index, own_samples[index], &own[index])).collect();
-    for (index, caller) in callers.iter().enumerate().skip(1) {
-        apart[*caller] += differ(*caller, samples[index], &below[index]);
-    }
-    let by_chance = |index: usize| 0.25 / all(samples[index]).max(1.0);
-    // What is missing in one place is too much in another.
-    apart.iter().enumerate().map(|(index, apart)| ((apart / 2.0).powi(2) - by_chance(index)).max(0.0).sqrt()).collect()
 }
 
 /// The standard deviation of a share that samples say, where they do not tell of such a part of the time and it was measured otherwise: as far as they allow for
@@ -309,7 +288,6 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
         sum[1] += more[1];
     });
     let in_all = |samples: [u32; 2]| f64::from(samples[0] + samples[1]);
-    let apart = apart(&recorded, &own_samples, &samples);
 
     let mut given = vec![Given::default(); cct.len()];
     let mut whole_errors = vec![0.0; cct.len()];
@@ -344,7 +322,6 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 samples: in_all(samples[index]),
                 measured: below[index],
                 otherwise: 0.0,
-                apart: apart[caller],
                 is_passed: is_passed(caller),
                 has_lost: has_lost[caller],
             };
@@ -389,7 +366,6 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 samples: in_all(own_samples[index]),
                 measured: own[index],
                 otherwise: 1.0,
-                apart: apart[index],
                 is_passed: is_passed(index),
                 has_lost: has_lost[index],
             },

@@ -119,23 +119,11 @@ fn what_was_hardly_disturbed_is_believed_more_than_samples() {
         (node.total_ns as f64 / total_ns, node.total_error_ns as f64 / total_ns)
     };
     let (alike, its_error) = second(1e6, true);
-    assert!((0.38..0.41).contains(&alike) && its_error < 0.05, "{alike} {its_error}");
+    assert!((0.37..0.41).contains(&alike) && its_error < 0.04, "{alike} {its_error}");
     for (total_ns, is_timed) in [(0.5e6, true), (1e6, false)] {
         let (share, _) = second(total_ns, is_timed);
         assert!((0.24..0.28).contains(&share), "samples decide: {share}");
     }
-}
-
-/// A sampler that hardly sees one of the callees, in a recording that is known to a twentieth.
-#[test]
-fn where_it_is_known_what_the_recording_is_good_for_samples_that_differ_far_more_say_little() {
-    let cct = called((10, 1_000), &[(10, 600_000), (10, 400_000)]);
-    let whole = Whole { total_ns: 1e6, error_ns: 0.05 * 1e6, unsettled: 0.0, is_timed: true };
-    let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
-    let placed = Placed::of(vec![[0; 2], [0; 2], [300, 300], [10, 10]]);
-    let node = correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[2];
-    let [share, error] = [node.total_ns, node.total_error_ns].map(|ns| ns as f64 / 1e6);
-    assert!((0.37..0.41).contains(&share) && error < 0.08, "{share} {error}");
 }
 
 /// Of samples in native code of a method that waits nine tenths of its time, nine tenths are of that.
