@@ -22,7 +22,7 @@ use crate::correction::{
     MIN_CONTROLS, Names, Placed, Reference, RootCalls, Wholes, correct, coverage, divided, grown, placed_on_all,
     root_calls, untimed, wholes,
 };
-use crate::decode::{Decoder, FOLDED, Invocations, PairCost, Summary};
+use crate::decode::{Decoder, FOLDED, Invocations, PairCost, Scheduled, Summary};
 use crate::profile::{
     Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Environment, Events, Hotswap, MethodIndex,
     MethodStatistics, Node, OpenCalls, Profile, Root, Target, ThreadProfile, Tree,
@@ -247,7 +247,8 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: 
         "{inside} samples in roots, {alike:.1} of them as one, tell of {:.0} % of what threads ran",
         100.0 * covered
     );
-    let placed = placed.covering(covered).without_probes_of(dropped().collect());
+    let queued = undisturbed.queued(Scheduled::default()).unwrap_or(0.0);
+    let placed = placed.queued(queued).covering(covered).without_probes_of(dropped().collect());
     Sampled { basis, placed: Some(placed), uncalled }
 }
 

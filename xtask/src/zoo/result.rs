@@ -84,6 +84,7 @@ impl Record {
                 "halves",
                 "async %",
                 "same JVM %",
+                "wall %",
                 "shown %",
                 "error",
                 "verdict",
@@ -181,9 +182,9 @@ impl Record {
             }
         ));
         for wrong in &compared.wrong {
-            let [name, truth, halves, second, same, shown, ..] = &truth_cells(wrong)[..] else { continue };
+            let [name, truth, halves, second, same, wall, shown, ..] = &truth_cells(wrong)[..] else { continue };
             self.notes.push(format!(
-                "{program} on {jdk}, {root}: WRONG {name}: JFR {truth} % ({halves}), async-profiler {second}, in the same JVM {same}, shown {shown}"
+                "{program} on {jdk}, {root}: WRONG {name}: JFR {truth} % ({halves}), async-profiler {second}, in the same JVM {same}, wall {wall}, shown {shown}"
             ));
         }
         for method in &compared.methods {
@@ -278,6 +279,7 @@ fn truth_cells(method: &Comparison) -> Vec<String> {
         method.halves.map(percent).join(", "),
         method.second.map_or("-".to_owned(), percent),
         method.same.map_or("-".to_owned(), percent),
+        method.wall.map_or("-".to_owned(), percent),
         match method.shown {
             None => "missing".to_owned(),
             Some(Share::NotKnown) => "?".to_owned(),

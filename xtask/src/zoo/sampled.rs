@@ -119,8 +119,8 @@ fn beside(
             recorder.stop()?;
             return rate;
         }
-        Sampler::AsyncCpu => async_profiler::command(libraries, setting.jdk, "ctimer", duration),
-        Sampler::AsyncWall => async_profiler::command(libraries, setting.jdk, "wall", duration),
+        Sampler::AsyncCpu => async_profiler::command(libraries, setting.jdk, async_profiler::CPU, duration),
+        Sampler::AsyncWall => async_profiler::command(libraries, setting.jdk, async_profiler::WALL, duration),
     };
     if sampler != Sampler::Headwater {
         command.arg("-f").arg(recorder.directory.join("sampled.collapsed")).arg(&pid);

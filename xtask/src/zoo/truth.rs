@@ -2,6 +2,9 @@
 //!
 //! Two of them look at a JVM that is only for that. Compilers make another program of the same classes in each JVM, so a third one looks at the JVM that is profiled, before that;
 //! it is the one that does not need the recorder, which the profile is to find as in any program.
+//!
+//! These see threads that run, or, in Java code, could. A profile's times are of the clock on the wall: of a thread that stands in line for a processor each time when it has woken
+//! another, most of the time is in the system call that did. So one more witness samples all time that passes.
 
 use std::path::Path;
 
@@ -22,6 +25,7 @@ const COUNTED: f64 = 8.0;
 pub(crate) struct Truth {
     jfr: Stacks,
     async_profiler: Result<Stacks, String>,
+    wall: Result<Stacks, String>,
 }
 
 /// One of a root's largest methods.
@@ -36,6 +40,8 @@ pub(crate) struct Comparison {
     pub(crate) second: Option<f64>,
     /// The same of the JVM that was profiled afterwards.
     pub(crate) same: Option<f64>,
+    /// Of all time that passed.
+    pub(crate) wall: Option<f64>,
     /// None where the profile does not have the method.
     pub(crate) shown: Option<Share>,
     /// Whether it is among the text report's first rows, or named above them.
@@ -66,7 +72,7 @@ pub(crate) struct Compared {
 }
 
 impl Truth {
-    /// Has both witnesses look at the program, in a JVM that is only for that.
+    /// Has witnesses look at the program, in a JVM that is only for that.
     pub(crate) fn record(setting: &Setting<'_>, directory: &Path) -> Result<Truth, String> {
         let mut work = setting.start(directory)?;
         let root = setting.program.description.roots.first().ok_or("the program has no root")?;
@@ -74,21 +80,23 @@ impl Truth {
         recorder.warm_up()?;
         work.warm_up(root, &setting.pace)?;
         let (jfr, sampled) = recorder.record(setting.pace.sampling)?;
-        let second = async_profiler::prepare().and_then(|libraries| {
-            async_profiler::record(&libraries, setting.jdk, work.program.pid, sampled, directory)
-        });
-        Ok(Truth { jfr, async_profiler: second })
+        let record = |event| {
+            let libraries = async_profiler::prepare()?;
+            async_profiler::record(&libraries, setting.jdk, (work.program.pid, event), sampled, directory)
+        };
+        Ok(Truth { jfr, async_profiler: record(async_profiler::CPU), wall: record(async_profiler::WALL) })
     }
 
-    /// Why the second witness says nothing.
+    /// Why a witness says nothing.
     pub(crate) fn failure(&self) -> Option<&str> {
-        self.async_profiler.as_ref().err().map(String::as_str)
+        [&self.async_profiler, &self.wall].into_iter().find_map(|witness| witness.as_ref().err()).map(String::as_str)
     }
 
     /// Looks at a JVM that is about to be profiled, if that works here.
     pub(crate) fn of_same(setting: &Setting<'_>, pid: u32, directory: &Path) -> Option<Stacks> {
         let libraries = async_profiler::prepare().ok()?;
-        async_profiler::record(&libraries, setting.jdk, pid, setting.pace.sampling, directory).ok()
+        async_profiler::record(&libraries, setting.jdk, (pid, async_profiler::CPU), setting.pace.sampling, directory)
+            .ok()
     }
 
     /// Compares a profile of a root, and what was seen in the same JVM before.
@@ -97,6 +105,7 @@ impl Truth {
         let halves = self.jfr.halves(root);
         let second = self.async_profiler.as_ref().ok().map(|stacks| stacks.shares(root));
         let same = same.map(|stacks| stacks.shares(root));
+        let wall = self.wall.as_ref().ok().map(|stacks| stacks.shares(root));
         let shown = profiled.methods.shares(profiled.report.root_ns());
         let screen = profile::FirstScreen::of(&profiled.text);
         let compare = |(method, truth): (&str, f64)| Comparison {
@@ -105,6 +114,7 @@ impl Truth {
             halves: [0, 1].map(|half: usize| halves[half].percent.get(method).copied().unwrap_or(0.0)),
             second: second.as_ref().map(|second| second.percent.get(method).copied().unwrap_or(0.0)),
             same: same.as_ref().map(|same| same.percent.get(method).copied().unwrap_or(0.0)),
+            wall: wall.as_ref().map(|wall| wall.percent.get(method).copied().unwrap_or(0.0)),
             shown: shown.get(method).copied(),
             on_first_screen: screen.has(method),
         };
@@ -126,9 +136,13 @@ impl Truth {
 }
 
 impl Comparison {
-    /// Within five points, or a fifth, of what the witnesses say, or between them: where they differ, no more is known.
+    /// Within five points, or a fifth, of what the witnesses of running threads say, or between them: where they differ, no more is known. Or of what that of all time says.
     pub(crate) fn verdict(&self) -> Verdict {
-        let (least, most) = self.witnesses();
+        let verdicts = self.says().map(|(least, most)| self.verdict_by(least, most));
+        verdicts.min_by_key(|verdict| *verdict as u8).unwrap_or(Verdict::Wrong)
+    }
+
+    fn verdict_by(&self, least: f64, most: f64) -> Verdict {
         match self.shown {
             Some(Share::NotKnown) => Verdict::NotKnown,
             Some(Share::AtMost(shown)) if least <= shown => Verdict::NotKnown,
@@ -144,16 +158,21 @@ impl Comparison {
 
     /// How many points are shown too many.
     pub(crate) fn error(&self) -> Option<f64> {
-        let (least, most) = self.witnesses();
-        let beyond = |shown: f64| (shown - most).max(0.0) + (shown - least).min(0.0);
-        match self.shown {
-            Some(Share::NotKnown | Share::AtMost(_) | Share::Between(..)) => None,
-            Some(Share::Known(shown)) => Some(beyond(shown)),
-            None => Some(beyond(0.0)),
-        }
+        let shown = match self.shown {
+            Some(Share::NotKnown | Share::AtMost(_) | Share::Between(..)) => return None,
+            Some(Share::Known(shown)) => shown,
+            None => 0.0,
+        };
+        let beyond = |(least, most): (f64, f64)| (shown - most).max(0.0) + (shown - least).min(0.0);
+        self.says().map(beyond).min_by(|one, other| one.abs().total_cmp(&other.abs()))
     }
 
-    /// The least and the most that a witness says.
+    /// Between what a share should be: by who sees threads that run, and by who sees all time.
+    fn says(&self) -> impl Iterator<Item = (f64, f64)> + use<> {
+        [Some(self.witnesses()), self.wall.map(|wall| (wall, wall))].into_iter().flatten()
+    }
+
+    /// The least and the most that a witness of running threads says.
     fn witnesses(&self) -> (f64, f64) {
         let others = [self.second, self.same].into_iter().flatten();
         others.fold((self.truth, self.truth), |(least, most), other| (least.min(other), most.max(other)))
@@ -174,6 +193,7 @@ mod tests {
                 halves,
                 second: None,
                 same: None,
+                wall: None,
                 shown,
                 on_first_screen: true,
             }
@@ -190,6 +210,13 @@ mod tests {
         assert_eq!((differing(50.0).error(), differing(30.0).error()), (Some(10.0), Some(0.0)));
         let same = Comparison { same: Some(60.0), ..differing(62.0) };
         assert_eq!((same.verdict(), same.error()), (Verdict::Ok, Some(2.0)));
+        // In line for a processor: that is not between the others.
+        let waiting = |shown| Comparison { wall: Some(90.0), ..differing(shown) };
+        assert_eq!(
+            [88.0, 60.0, 30.0].map(|shown| waiting(shown).verdict()),
+            [Verdict::Ok, Verdict::Wrong, Verdict::Ok]
+        );
+        assert_eq!((waiting(60.0).error(), waiting(89.0).error()), (Some(20.0), Some(-1.0)));
         let between = Some(Share::Between(20.0, 40.0));
         assert_eq!([22.0, 41.0].map(|truth| verdict(truth, between)), [Verdict::NotKnown, Verdict::Wrong]);
         assert_eq!(verdict(80.0, Some(Share::NotKnown)), Verdict::NotKnown);

@@ -4,6 +4,8 @@
 //! next call, where calls take as long as the sampling period: hundreds of samples say no more then than a few dozen. So samples are divided into stretches of time,
 //! one after the other. What a node has of each differs, by chance alone, as much as binomials do; if it differs by so many times as much (the variance), so many
 //! samples count as one. That is one number for all of a profile, of the nodes that have much: of each by itself it is not known well enough.
+//!
+//! Samples from before a profile and from after it are of two phases: what these differ by is each node's own, by how far its halves are apart.
 
 use rustc_hash::FxHashMap;
 
@@ -14,8 +16,15 @@ const STRETCHES: usize = 10;
 /// Of each outermost root's samples; of fewer nothing is known.
 const LEAST: u32 = 10 * STRETCHES as u32;
 
-/// Of samples, by when they were taken and by the nodes that were on top; at least one.
-pub(super) fn alike(cct: &Cct, mut on_top: Vec<(i64, NodeId)>) -> f64 {
+/// Of each phase's samples, by when they were taken and by the nodes that were on top; at least one.
+pub(super) fn alike(cct: &Cct, phases: impl IntoIterator<Item = Vec<(i64, NodeId)>>) -> f64 {
+    let apart = phases.into_iter().map(|on_top| apart(cct, on_top));
+    let (seen, by_chance) = apart.fold((0.0, 0.0), |(seen, by_chance), of| (seen + of.0, by_chance + of.1));
+    if by_chance > 0.0 { f64::max(seen / by_chance, 1.0) } else { 1.0 }
+}
+
+/// How far stretches of a phase are apart, and how far by chance alone, of all nodes together.
+fn apart(cct: &Cct, mut on_top: Vec<(i64, NodeId)>) -> (f64, f64) {
     on_top.sort_unstable();
     let all = on_top.len();
     // Of each node with what is below it; and of its outermost.
@@ -44,7 +53,7 @@ pub(super) fn alike(cct: &Cct, mut on_top: Vec<(i64, NodeId)>) -> f64 {
         seen += apart.sum::<f64>();
         by_chance += share * (1.0 - share) * (of_all.iter().filter(|all| **all > 0).count() - 1) as f64;
     }
-    if by_chance > 0.0 { (seen / by_chance).max(1.0) } else { 1.0 }
+    (seen, by_chance)
 }
 
 #[cfg(test)]
@@ -72,7 +81,7 @@ mod tests {
             }
             ((at * 1e6) as i64, if at < begin + 0.4 * (end - begin) { first } else { rest })
         });
-        alike(&cct, on_top.collect())
+        alike(&cct, [on_top.collect()])
     }
 
     #[test]
@@ -91,10 +100,12 @@ mod tests {
         let mut cct = Cct::new();
         let root = cct.child(NodeId::TOP, MethodId(1));
         let callee = cct.call(root, MethodId(2), 0);
-        assert_eq!(alike(&cct, Vec::new()), 1.0);
-        assert_eq!(alike(&cct, vec![(1, root); 500]), 1.0);
+        assert_eq!(alike(&cct, []), 1.0);
+        assert_eq!(alike(&cct, [vec![(1, root); 500]]), 1.0);
         let halves = |samples: i64| (0..samples).map(|at| (at, if at < samples / 2 { root } else { callee })).collect();
-        assert_eq!(alike(&cct, halves(99)), 1.0);
-        assert!(alike(&cct, halves(100)) > 5.0);
+        assert_eq!(alike(&cct, [halves(99)]), 1.0);
+        assert!(alike(&cct, [halves(100)]) > 5.0);
+        // Two phases are two programs.
+        assert_eq!(alike(&cct, [vec![(1, root); 100], vec![(2, callee); 100]]), 1.0);
     }
 }

@@ -8,15 +8,13 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::place::{Names, Placed};
+use super::place::{MOST_QUEUED, Names, Placed};
 use crate::decode::Scheduled;
 
 /// Where fewer samples should be, nothing is known.
 const ENOUGH: f64 = 50.0;
 /// The recorder looks at no more threads in Java code in a period than five.
 const MOST_AT_WORK: f64 = 4.0;
-/// Where threads stand in line for a larger part of the time than this, so does the one that samples.
-const MOST_QUEUED: f64 = 0.2;
 /// So much of what there should be is lost anywhere, and from everywhere alike: of less, samples tell all.
 const LOST: f64 = 0.25;
 /// A longer gap between samples is one in which nobody sampled, in ns.

@@ -1,11 +1,12 @@
 //! What a profile's times are good for, in one line: what is known of them, from what, and if they are not known, why.
 
+use super::flat::flat;
 use super::units::plural;
 use crate::profile::{ControlKind, Node, Profile, Tree};
 
 /// Totals that may be wrong by more than this part are not known.
 const UNKNOWN: f64 = 0.5;
-/// A share that may be wrong by more than this is not known.
+/// If samples of the undisturbed code were in calls that the recording has not seen, more than this part of them, shares are not known.
 const UNKNOWN_SHARE: f64 = 0.25;
 /// A part of the time in which threads stand in line for a processor that is worth being said.
 const CROWDED: f64 = 0.1;
@@ -16,13 +17,20 @@ const ROUGH: (f64, f64) = (0.05, 0.2);
 /// So many standard deviations are between a share and the ends of its range.
 const RANGE: f64 = 2.0;
 
+/// Of the shares of large methods, or of large nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct KnownShares {
+    /// The largest standard deviation of one that has a number, 0 to 1.
+    pub(crate) deviation: f64,
+    /// Whether others have ranges.
+    pub(crate) have_ranges: bool,
+}
+
 /// How far a profile's times can be believed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Belief {
     /// The roots' totals: a standard deviation, as a part of them; or how far calls that were held out took another time, if that is more.
     pub(crate) totals: f64,
-    /// The largest standard deviation of a large node's share, from 0 to 1.
-    pub(crate) shares: f64,
     /// How many calls were held out.
     pub(crate) held_out: u64,
 }
@@ -46,7 +54,6 @@ impl Belief {
         });
         Some(Belief {
             totals: apart.fold(errors, f64::max),
-            shares: share_errors(nodes, all_ns).fold(profile.basis.unseen_part(), f64::max),
             held_out: controls()
                 .filter(|control| control.kind != ControlKind::During)
                 .map(|control| control.calls)
@@ -57,11 +64,6 @@ impl Belief {
     /// Whether the totals are known at all.
     pub(crate) fn is_known(&self) -> bool {
         self.totals <= UNKNOWN
-    }
-
-    /// Whether the parts that large nodes have of them are: these may be known where the totals are not, if all of the code was slower.
-    pub(crate) fn are_shares_known(&self) -> bool {
-        self.shares <= UNKNOWN_SHARE
     }
 }
 
@@ -94,28 +96,51 @@ impl Shares {
     /// From where to where the share of a time lies, 0 to 1, if it is not known well enough for a number.
     pub(crate) fn range(&self, ns: u64, error_ns: u64) -> Option<(f64, f64)> {
         let (share, deviation) = (ns as f64 / self.whole_ns.max(1.0), self.deviation(ns, error_ns));
-        let (least, part) = ROUGH;
-        let is_rough = deviation > least.max(part * share);
-        is_rough.then(|| ((share - RANGE * deviation).max(0.0), (share + RANGE * deviation).min(1.0)))
+        is_rough(share, deviation).then(|| ((share - RANGE * deviation).max(0.0), (share + RANGE * deviation).min(1.0)))
     }
 }
 
-/// The standard deviations of large nodes' shares of all roots' time: how wrong a root's total is, all below it are, and its parts of it are not.
-fn share_errors(nodes: &[Node], all_ns: u64) -> impl Iterator<Item = f64> {
+fn is_rough(share: f64, deviation: f64) -> bool {
+    let (least, part) = ROUGH;
+    deviation > least.max(part * share)
+}
+
+/// What is known of the shares of large methods, or, where a method's many nodes may all be wrong in one direction, of large nodes: the same method may be reached by
+/// ways of which nobody knows which was taken how often. `None` where that is too little.
+pub(crate) fn known_shares(profile: &Profile) -> Option<KnownShares> {
+    let (tree, unseen) = (&profile.merged, profile.basis.unseen_part());
+    let shares = Shares::of(tree);
+    let part = |ns: u64, error_ns: u64| (ns as f64 / shares.whole_ns.max(1.0), shares.deviation(ns, error_ns));
+    let of_methods = flat(profile, tree).into_iter().map(|row| part(row.amounts.total_ns, row.amounts.total_error_ns));
+    // All of it is all of it.
+    let of_methods = of_methods.filter(|(share, _)| *share < 1.0);
+    let known = known(of_methods).or_else(|| known(share_errors(&tree.nodes, shares.whole_ns)))?;
+    let deviation = known.deviation.max(unseen);
+    (unseen <= UNKNOWN_SHARE).then_some(KnownShares { deviation, ..known })
+}
+
+/// What is known of shares with these standard deviations, if not most of the large ones have ranges.
+fn known(shares: impl Iterator<Item = (f64, f64)>) -> Option<KnownShares> {
+    let (rough, numbers): (Vec<_>, Vec<_>) =
+        shares.filter(|(share, _)| *share >= LARGE).partition(|(share, deviation)| is_rough(*share, *deviation));
+    let deviation = numbers.iter().map(|(_, deviation)| *deviation).fold(0.0, f64::max);
+    (rough.len() <= numbers.len()).then_some(KnownShares { deviation, have_ranges: !rough.is_empty() })
+}
+
+/// The shares of nodes below roots, and their standard deviations: how wrong a root's total is, all below it are, and its parts of it are not.
+fn share_errors(nodes: &[Node], all_ns: f64) -> impl Iterator<Item = (f64, f64)> {
     let mut roots: Vec<usize> = Vec::with_capacity(nodes.len());
     for (index, node) in nodes.iter().enumerate() {
         let root = node.caller().map_or(index, |caller| roots[caller.0]);
         roots.push(root);
     }
-    let part = move |ns: f64| ns / all_ns as f64;
-    nodes.iter().zip(roots).enumerate().filter(|(index, (_, root))| index != root).filter_map(
-        move |(_, (node, root))| {
-            let root = &nodes[root];
-            let of_root = root.total_error_ns as f64 * node.total_ns as f64 / (root.total_ns as f64).max(1.0);
-            let own = (node.total_error_ns as f64).powi(2) - of_root.powi(2);
-            (part(node.total_ns as f64) >= LARGE).then(|| part(own.max(0.0).sqrt()))
-        },
-    )
+    let part = move |ns: f64| ns / all_ns;
+    nodes.iter().zip(roots).enumerate().filter(|(index, (_, root))| index != root).map(move |(_, (node, root))| {
+        let root = &nodes[root];
+        let of_root = root.total_error_ns as f64 * node.total_ns as f64 / (root.total_ns as f64).max(1.0);
+        let own = (node.total_error_ns as f64).powi(2) - of_root.powi(2);
+        (part(node.total_ns as f64), part(own.max(0.0).sqrt()))
+    })
 }
 
 /// The line, without its end; `None` where nothing was called.
@@ -143,7 +168,9 @@ pub(crate) fn line(profile: &Profile) -> Option<String> {
     let queued = queued.map_or_else(String::new, |queued| {
         format!("; {} of the time that threads wanted a processor they stood in line for it", percent(queued))
     });
-    let shares = belief.are_shares_known().then(|| points(belief.shares));
+    let shares = known_shares(profile).map(|KnownShares { deviation, have_ranges }| {
+        points(deviation) + if have_ranges { " where no range is shown" } else { "" }
+    });
     Some(if belief.is_known() {
         let only = if unsettled.is_empty() { "" } else { " only" };
         let shares = shares.map_or_else(|| "shares not known".to_owned(), |points| format!("shares to {points}"));
@@ -173,17 +200,23 @@ fn points(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::testing::profile_of;
     use crate::profile::{Basis, Control, MethodIndex, NodeIndex};
 
     fn profile(total_error_ns: u64, share_error_ns: u64) -> Profile {
-        let node =
-            |parent, total_ns, total_error_ns| Node { parent, total_ns, total_error_ns, ..Node::empty(MethodIndex(0)) };
+        let node = |parent, method, total_ns, total_error_ns| Node {
+            parent,
+            total_ns,
+            total_error_ns,
+            ..Node::empty(MethodIndex(method))
+        };
         let nodes = vec![
-            node(None, 1_000, total_error_ns),
-            node(Some(NodeIndex(0)), 400, share_error_ns),
-            node(Some(NodeIndex(0)), 10, 900),
+            node(None, 0, 1_000, total_error_ns),
+            node(Some(NodeIndex(0)), 1, 400, share_error_ns),
+            node(Some(NodeIndex(0)), 2, 10, 900),
         ];
-        Profile { merged: Tree::of(nodes), ..Profile::default() }
+        let methods = profile_of(Tree::default(), Vec::new(), 3).methods;
+        Profile { methods, merged: Tree::of(nodes), ..Profile::default() }
     }
 
     #[test]
@@ -229,6 +262,17 @@ mod tests {
         assert_eq!((range(600, 110.0), range(600, 130.0)), (None, Some((34.0, 86.0))), "a fifth");
         assert_eq!((range(20, 48.0), range(20, 60.0)), (None, Some((0.0, 14.0))));
         assert_eq!(Shares::of(&Tree::default()).range(0, 0), None);
+    }
+
+    #[test]
+    fn a_method_by_several_ways_is_known_though_its_ways_are_not() {
+        let said = |errors: [u64; 2]| known(errors.iter().map(|error| (0.3, *error as f64 / 100.0)));
+        assert_eq!(said([2, 3]), Some(KnownShares { deviation: 0.03, have_ranges: false }));
+        assert_eq!(said([2, 30]), Some(KnownShares { deviation: 0.02, have_ranges: true }), "one has a range");
+        assert_eq!(known([(0.3, 0.2), (0.4, 0.2), (0.5, 0.01)].into_iter()), None, "most have");
+        assert_eq!(known([(0.01, 0.2), (0.02, 0.2)].into_iter()), Some(KnownShares::default()), "none is large");
+        let line = line(&profile(30, 200)).expect("there are times");
+        assert_eq!(line, "times: good to 3 %, shares not known (as measured beside the probes)");
     }
 
     #[test]

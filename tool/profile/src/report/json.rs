@@ -7,7 +7,7 @@ use std::time::Duration;
 use headwater_protocol::message::Reveal;
 use serde::Serialize;
 
-use super::belief::Belief;
+use super::belief::{Belief, known_shares};
 use super::chosen::Chosen;
 use super::names::Names;
 use super::prune::{ShownMethods, focused};
@@ -150,7 +150,7 @@ impl Times<'_> {
         let belief = Belief::of(profile);
         Times {
             good_to: belief.filter(Belief::is_known).map(|belief| belief.totals),
-            shares_good_to: belief.filter(Belief::are_shares_known).map(|belief| belief.shares),
+            shares_good_to: belief.and_then(|_| known_shares(profile)).map(|shares| shares.deviation),
             held_out_calls: belief.map_or(0, |belief| belief.held_out),
             samples: profile.basis.samples,
             unseen_samples: profile.basis.unseen,

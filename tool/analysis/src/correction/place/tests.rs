@@ -163,3 +163,9 @@ fn threads_wait_in_roots_for_what_they_do_not_run() {
     assert_eq!(placed.waiting(&wanted, 3e9), Some(0.0));
     assert_eq!((placed.waiting(&wanted, 0.0), placed.waiting(&FxHashMap::default(), 5e9)), (None, None));
 }
+
+#[test]
+fn samples_of_threads_that_stand_in_line_come_in_bunches() {
+    let alike = |alike, part| Placed { alike, ..Placed::default() }.queued(part).alike();
+    assert_eq!([alike(1.0, 0.1), alike(1.0, 0.5), alike(7.0, 0.5)], [1.0, BUNCHED, 7.0]);
+}
