@@ -9,77 +9,27 @@
 //!
 //! Why so, and at what cost: docs/decisions/look-ahead.md.
 
-use std::time::Duration;
-
-use headwater_protocol::ClassId;
-use headwater_protocol::message::{MethodInfo, MethodRef};
+use headwater_protocol::MethodId;
 use headwater_terms::reach::Trigger;
 
 use super::CallGraph;
 use super::likely::Pace;
+use super::methods::Methods;
 use super::policy::{Mechanism, Probability, SURER};
+use super::reachable::Reachable;
 use super::record::Guess;
 
+impl Reachable {
+    /// Selected methods whose callees are not, the surest first: there may not be room for all.
+    fn take_frontier(&mut self, methods: &Methods) -> Vec<MethodId> {
+        let mut frontier = std::mem::take(&mut self.frontier);
+        let probability = |method: &MethodId| methods.record(*method).map_or(0.0, |record| record.probability);
+        frontier.sort_by(|one, other| probability(other).total_cmp(&probability(one)));
+        frontier
+    }
+}
+
 impl CallGraph {
-    /// Methods that the target's JIT compiler has found worth compiling.
-    pub fn add_compiled(&mut self, class: ClassId, methods: Vec<MethodInfo>) {
-        let Some(key) = self.known.mirrors.by_id(class) else { return };
-        for method in methods {
-            let signature = self.known.mirrors.intern_signature(&method.name, &method.descriptor);
-            self.likely.compiled(key, signature);
-        }
-    }
-
-    /// What it costs to hotswap one class.
-    pub fn set_batch_cost(&mut self, batch: Duration) {
-        self.likely.set_batch_cost(batch);
-    }
-
-    /// Whether the roots have been called so often that a call of them that is open is soon over.
-    pub fn roots_return_soon(&self) -> bool {
-        self.likely.roots_return_soon()
-    }
-
-    /// Whether each of them is called again and again: none is called once, for as long as the program runs.
-    pub fn each_root_is_called_again(&self) -> bool {
-        self.likely.knows_calls && self.known.each_root_is_called_again()
-    }
-
-    /// Whether the JVM has told which methods have been called.
-    pub fn knows_what_was_called(&self) -> bool {
-        self.likely.knows_calls
-    }
-
-    /// The classes whose methods should be known before any is selected, for what has been called tells what will be; first those that
-    /// may have roots.
-    pub fn worth_listing(&self) -> Vec<ClassId> {
-        self.known.worth_listing()
-    }
-
-    /// The loaded classes that have methods which are roots, and how often these have been called, as far as it is known.
-    pub fn calls_of_roots(&self) -> (Vec<ClassId>, u32) {
-        self.known.calls_of_roots()
-    }
-
-    /// The methods that are roots, as the target names them: before they are instrumented, as far as their classes' methods are known.
-    pub fn root_methods(&self) -> Vec<MethodRef> {
-        self.known.root_methods()
-    }
-
-    /// Methods that had run, and did not while the roots were called: they are not expected to, any more than what never has.
-    pub fn add_stale(&mut self, class: ClassId, methods: &[MethodInfo]) {
-        let Some(key) = self.known.mirrors.by_id(class) else { return };
-        for method in methods {
-            let signature = self.known.mirrors.intern_signature(&method.name, &method.descriptor);
-            self.known.mirrors.is_stale(key, signature);
-        }
-    }
-
-    /// So many classes more can be hotswapped soon; as many as there are, if it is not said. What is likely beyond them is looked at when it is entered.
-    pub fn set_room(&mut self, classes: Option<usize>) {
-        self.plan.room = classes;
-    }
-
     /// Selects the callees of methods that will probably be entered, if there is a batch to put them into: the surest first, as long as there is room.
     pub(super) fn look_ahead(&mut self) {
         if !self.known.options.look_ahead || self.known.options.without.has(Mechanism::LookAhead) {
@@ -91,6 +41,7 @@ impl CallGraph {
         let surer = SURER.into_iter().filter(|surer| is_limited && *surer > threshold);
         let before = self.methods.set_trigger(Trigger::Ahead);
         for threshold in surer.chain([threshold]) {
+            self.plan.take_up(&self.known, &self.methods);
             if self.plan.is_full(&self.known) {
                 break;
             }
@@ -107,7 +58,7 @@ impl CallGraph {
     fn select_callees_ahead(&mut self, pace: Pace, threshold: Probability) {
         loop {
             let mut expanded = false;
-            for method in self.likely.take_frontier(&self.methods) {
+            for method in self.reachable.take_frontier(&self.methods) {
                 let Some(record) = self.methods.record(method) else { continue };
                 if record.expanded || record.refused.is_some() {
                     continue;
@@ -125,7 +76,7 @@ impl CallGraph {
                         continue;
                     }
                 }
-                self.likely.push(method);
+                self.reachable.frontier.push(method);
             }
             if !expanded {
                 return;

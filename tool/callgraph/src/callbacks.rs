@@ -21,20 +21,20 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::{LoaderId, MethodId};
+use headwater_protocol::MethodId;
 use headwater_rewriter::{CallSites, descriptor_classes, parameters, returned};
 use headwater_terms::reach::Way;
 use rustc_hash::FxHashSet;
 
-use super::CallGraph;
+use super::escape::Escape;
 use super::known::Known;
+use super::likely::Ground;
 use super::methods::Methods;
 use super::mirror::{ClassKey, OBJECT, Signature};
 use super::outward::{Leaving, calls_what_it_is_given};
-use super::policy::{CALLED_BACK, HANDED_OVER, Mechanism, Probability};
-use super::reachable::Applied;
-use super::record::Callee;
-use super::source::Source;
+use super::policy::{CALLED_BACK, HANDED_OVER, Probability};
+use super::reachable::{Applied, Reachable};
+use super::source::{Named, Source};
 
 /// Types outside the filter that are mentioned everywhere and say nothing about who may be called.
 const SAY_NOTHING: [&str; 10] = [
@@ -54,8 +54,12 @@ const SAY_NOTHING: [&str; 10] = [
 const TASKS: [(&str, &str); 2] = [("run", "()V"), ("call", "()Ljava/lang/Object;")];
 
 /// As what objects leave a method's code, to be called from outside the filter, now or later.
-#[derive(Debug, Default)]
-struct WaysOut {
+#[derive(Debug)]
+pub(super) struct WaysOut {
+    /// By whom they leave it.
+    from: Source,
+    /// The thread leaves it as well.
+    pub(super) open: bool,
     /// As objects of any class.
     any: bool,
     /// As objects of these.
@@ -63,6 +67,16 @@ struct WaysOut {
 }
 
 impl WaysOut {
+    /// Whether anything leaves it that could be called.
+    pub(super) fn lead_out(&self) -> bool {
+        self.any || !self.types.is_empty()
+    }
+
+    /// Whether objects of a type do.
+    fn lead_out_of(&self, key: ClassKey) -> bool {
+        self.any || self.types.contains(&key)
+    }
+
     /// The same for the same ways.
     fn key(&self) -> Arc<[ClassKey]> {
         let mut types: Vec<ClassKey> = self.types.iter().copied().collect();
@@ -77,184 +91,188 @@ impl Methods {
         let is_task = self.record(method).is_some_and(|it| TASKS.contains(&(&*it.name, &*it.descriptor)));
         if is_task && !known.options.follow_threads { HANDED_OVER } else { CALLED_BACK }
     }
+
+    /// Such objects have these methods.
+    fn are_called_back(&mut self, known: &Known, methods: Vec<MethodId>) {
+        methods.into_iter().for_each(|method| self.raise(method, self.of_callback(known, method)));
+    }
 }
 
-impl CallGraph {
-    /// Selects what code outside the filter may call when a method with these call sites runs.
-    pub(super) fn escape_through(
+impl Escape {
+    /// As what objects leave a method with these call sites.
+    pub(super) fn ways_out(
         &mut self,
+        known: &mut Known,
+        reachable: &Reachable,
         sites: &CallSites,
-        method: (ClassKey, Signature),
-        loader: LoaderId,
+        (key, signature): (ClassKey, Signature),
         from: Source,
-        callees: &mut Vec<Callee>,
-    ) {
-        self.expose_loaders(from);
-        let Some(ways) = self.ways_out(sites, method, loader, from) else { return };
-        if self.known.options.without.has(Mechanism::Expected) {
-            return;
+    ) -> WaysOut {
+        let loader = known.mirrors.get(key).loader;
+        let mut any = sites.dynamic.iter().any(calls_what_it_is_given);
+        // Of these only what the filter does not admit.
+        let mut passed_on: FxHashSet<&str> = sites.kept.iter().map(String::as_str).collect();
+        let mut open = any;
+        let is_constructor = &*known.mirrors.signature(signature).0 == "<init>";
+        for call in &sites.calls {
+            let leaving = self.leaving_by(known, reachable, call, is_constructor, loader);
+            any |= leaving == Leaving::Objects;
+            open |= leaving != Leaving::Nothing;
+            passed_on.extend(descriptor_classes(parameters(&call.descriptor)));
         }
+        if !open {
+            for call in &sites.calls {
+                let called = known.mirrors.intern_signature(&call.name, &call.descriptor);
+                self.staying.entry(called).or_default().insert((key, signature));
+            }
+        }
+        let results = descriptor_classes(returned(&known.mirrors.signature(signature).1));
+        let mut given: FxHashSet<&str> = FxHashSet::default();
+        // Whoever has a handle gets the result.
+        if reachable.by_handle.contains(&signature) { &mut given } else { &mut passed_on }.extend(results);
+        any |= given.contains(OBJECT) || passed_on.contains(OBJECT);
+        // Of very many only the latest would be among the types.
+        any |= given.iter().any(|name| known.mirrors.meant(name, loader).is_very_many());
+        if any {
+            return WaysOut { from, open, any, types: FxHashSet::default() };
+        }
+        let mut types: FxHashSet<ClassKey> =
+            given.into_iter().flat_map(|name| known.mirrors.visible(name, loader)).collect();
+        let passed_on = passed_on.into_iter().flat_map(|name| known.mirrors.visible(name, loader));
+        types.extend(passed_on.filter(|key| !known.is_inside(*key, from.caller)));
+        WaysOut { from, open, any, types }
+    }
+
+    /// Selects what code outside the filter may call on objects that leave a class's method in these ways, by the types that it mentions.
+    pub(super) fn expose_mentioned(
+        &mut self,
+        ground: &mut Ground<'_>,
+        reachable: &mut Reachable,
+        sites: &CallSites,
+        class: ClassKey,
+        ways: &WaysOut,
+    ) -> Vec<MethodId> {
         let mut selected = Vec::new();
-        self.escape_type(method.0, &ways, from, &mut selected);
-        let what = Applied::Escaped(from.caller, ways.key());
+        let loader = ground.known.mirrors.get(class).loader;
+        self.escape_type(ground, reachable, class, ways, &mut selected);
+        let what = Applied::Escaped(ways.from.caller, ways.key());
         for name in &sites.types {
             if SAY_NOTHING.contains(&name.as_str()) {
                 continue;
             }
-            let types = self.still_to_apply(name, loader, &what);
-            let may_come = self.known.mirrors.may_come(&types, loader);
+            let named = Named { name, loader };
+            let types = reachable.still_to_apply(ground.known, named, &what);
+            let may_come = ground.known.mirrors.may_come(&types, loader);
             if may_come {
-                self.escape.pending_types.insert(name.as_str().into(), from);
+                self.pending_types.insert(name.as_str().into(), ways.from);
             }
-            let needs_before = self.known.needs;
+            let needs_before = ground.known.needs;
             for key in types {
-                self.escape_type(key, &ways, from, &mut selected);
+                self.escape_type(ground, reachable, key, ways, &mut selected);
             }
-            if may_come && self.known.needs == needs_before {
-                self.has_applied(name, loader, what.clone());
+            if may_come && ground.known.needs == needs_before {
+                reachable.has_applied(ground.known, named, what.clone());
             }
         }
-        callees.extend(
-            selected
-                .into_iter()
-                .map(|method| Callee { method, probability: self.methods.of_callback(&self.known, method) }),
-        );
+        selected
     }
 
-    /// As what objects leave a method; `None` if nothing does that could be called. If its thread leaves the filter, that opens it.
-    fn ways_out(
+    fn escape_type(
         &mut self,
-        sites: &CallSites,
-        (key, signature): (ClassKey, Signature),
-        loader: LoaderId,
-        from: Source,
-    ) -> Option<WaysOut> {
-        let caller = from.caller;
-        let mut any = sites.dynamic.iter().any(calls_what_it_is_given);
-        // Of these only what the filter does not admit.
-        let mut passed_on: FxHashSet<&str> = sites.kept.iter().map(String::as_str).collect();
-        let mut opens = any;
-        let is_constructor = &*self.known.mirrors.signature(signature).0 == "<init>";
-        for call in &sites.calls {
-            let leaving =
-                self.escape.leaving_by(&mut self.known, &self.reachable, call, is_constructor, loader, caller);
-            any |= leaving == Leaving::Objects;
-            opens |= leaving != Leaving::Nothing;
-            passed_on.extend(descriptor_classes(parameters(&call.descriptor)));
-        }
-        if opens {
-            self.open_up(from.via(Way::Unnamed));
-        } else {
-            for call in &sites.calls {
-                let called = self.known.mirrors.intern_signature(&call.name, &call.descriptor);
-                self.escape.staying.entry(called).or_default().insert((key, signature));
-            }
-        }
-        let descriptor = self.known.mirrors.signature(signature).1.clone();
-        let results = descriptor_classes(returned(&descriptor));
-        let mut given: FxHashSet<&str> = FxHashSet::default();
-        // Whoever has a handle gets the result.
-        if self.reachable.by_handle.contains(&signature) { &mut given } else { &mut passed_on }.extend(results);
-        any |= given.contains(OBJECT) || passed_on.contains(OBJECT);
-        // Of very many only the latest would be among the types.
-        any |= given.iter().any(|name| self.known.mirrors.meant(name, loader).is_very_many());
-        if any {
-            return Some(WaysOut { any, types: FxHashSet::default() });
-        }
-        let mut types: FxHashSet<ClassKey> =
-            given.into_iter().flat_map(|name| self.known.mirrors.visible(name, loader)).collect();
-        let passed_on = passed_on.into_iter().flat_map(|name| self.known.mirrors.visible(name, loader));
-        types.extend(passed_on.filter(|key| !self.known.is_inside(*key, caller)));
-        (!types.is_empty()).then_some(WaysOut { any, types })
-    }
-
-    fn escape_type(&mut self, key: ClassKey, ways: &WaysOut, from: Source, selected: &mut Vec<MethodId>) {
-        self.escape.mentioned.insert(key);
-        let leaves = |key: &ClassKey| ways.any || ways.types.contains(key);
-        if self.escape.types.contains_key(&key) || !self.known.mirrors.supertypes(key).iter().any(leaves) {
+        ground: &mut Ground<'_>,
+        reachable: &mut Reachable,
+        key: ClassKey,
+        ways: &WaysOut,
+        selected: &mut Vec<MethodId>,
+    ) {
+        reachable.mentioned.insert(key);
+        let leaves = |key: &ClassKey| ways.lead_out_of(*key);
+        if self.types.contains_key(&key) || !ground.known.mirrors.supertypes(key).iter().any(leaves) {
             return;
         }
-        let needs_before = self.known.needs;
-        for subtype in self.known.mirrors.subtypes(key) {
-            if !self.known.mirrors.get(subtype).is_abstract_class() {
-                self.expose(subtype, key, from, selected);
+        let needs_before = ground.known.needs;
+        for subtype in ground.known.mirrors.subtypes(key) {
+            if !ground.known.mirrors.get(subtype).is_abstract_class() {
+                self.expose(ground, reachable, subtype, (key, ways.from), selected);
             }
         }
-        if self.known.needs == needs_before {
-            self.escape.types.insert(key, from);
+        if ground.known.needs == needs_before {
+            self.types.insert(key, ways.from);
         }
     }
 
     /// A class has come below a type: what that type's escape means for it.
-    pub(super) fn escape_again(&mut self, class: ClassKey, supertype: ClassKey) {
-        let name = &self.known.mirrors.get(supertype).name;
-        let pending = self.escape.pending_types.get(name).copied();
-        if let Some(from) = self.escape.types.get(&supertype).copied().or(pending) {
+    pub(super) fn escape_again(
+        &mut self,
+        ground: &mut Ground<'_>,
+        reachable: &mut Reachable,
+        class: ClassKey,
+        supertype: ClassKey,
+    ) {
+        let name = &ground.known.mirrors.get(supertype).name;
+        let pending = self.pending_types.get(name).copied();
+        if let Some(from) = self.types.get(&supertype).copied().or(pending) {
             let mut selected = Vec::new();
-            self.expose(class, supertype, from, &mut selected);
-            selected
-                .into_iter()
-                .for_each(|method| self.methods.raise(method, self.methods.of_callback(&self.known, method)));
+            self.expose(ground, reachable, class, (supertype, from), &mut selected);
+            ground.methods.are_called_back(ground.known, selected);
         }
     }
 
     /// Objects of `class` are called from outside the filter, by way of the type that escaped.
-    fn expose(&mut self, class: ClassKey, escaped: ClassKey, from: Source, selected: &mut Vec<MethodId>) {
+    fn expose(
+        &mut self,
+        ground: &mut Ground<'_>,
+        reachable: &mut Reachable,
+        class: ClassKey,
+        (escaped, from): (ClassKey, Source),
+        selected: &mut Vec<MethodId>,
+    ) {
         let (caller, from) = (from.caller, from.through(escaped));
-        if !self.known.is_inside(class, caller) {
+        if !ground.known.is_inside(class, caller) {
             return;
         }
-        let by_own_type = self.known.is_inside(escaped, caller);
-        if !by_own_type && self.known.mirrors.get(escaped).is_final() {
+        let by_own_type = ground.known.is_inside(escaped, caller);
+        if !by_own_type && ground.known.mirrors.get(escaped).is_final() {
             return;
         }
         let seen_from = if by_own_type { class } else { escaped };
-        for supertype in self.known.mirrors.supertypes(seen_from) {
-            let is_object = &*self.known.mirrors.get(supertype).name == "java/lang/Object";
-            if self.known.is_inside(supertype, caller) || is_object && !by_own_type {
+        for supertype in ground.known.mirrors.supertypes(seen_from) {
+            let is_object = &*ground.known.mirrors.get(supertype).name == "java/lang/Object";
+            if ground.known.is_inside(supertype, caller) || is_object && !by_own_type {
                 continue;
             }
-            let Some(methods) = self.known.mirrors.methods(supertype) else {
-                self.known.need(supertype);
+            let Some(methods) = ground.known.mirrors.methods(supertype) else {
+                ground.known.need(supertype);
                 continue;
             };
             let signatures: Vec<_> =
                 methods.iter().filter(|(_, method)| method.is_virtual()).map(|(signature, _)| *signature).collect();
             for signature in signatures {
-                let name = &self.known.mirrors.signature(signature).0;
+                let name = &ground.known.mirrors.signature(signature).0;
                 // Constructors are called by name, finalizers on a thread of their own.
-                if !matches!(&**name, "<init>" | "finalize")
-                    && !self.escape.mentions.withholds(
-                        &mut self.known,
-                        &mut self.methods,
-                        &self.likely,
-                        class,
-                        signature,
-                        from,
-                    )
+                if !matches!(&**name, "<init>" | "finalize") && !self.mentions.withholds(ground, class, signature, from)
                 {
-                    self.select_exposed(class, signature, from, selected);
+                    reachable.select_exposed(ground, class, (signature, from), selected);
                 }
             }
         }
     }
 
-    fn select_exposed(&mut self, class: ClassKey, signature: Signature, from: Source, selected: &mut Vec<MethodId>) {
-        self.reachable.hidden.set_exposing(true);
-        let mut places = self.known.places_of(class, signature, from.caller);
-        places.retain(|place| {
-            !self.reachable.watched.is_watched(&self.known, &self.methods, &self.likely, *place, signature, from)
-        });
-        self.select_at(places, signature, from, selected);
-        self.reachable.hidden.set_exposing(false);
-    }
-
-    /// Code outside the filter can call a method on objects of a class after all.
-    pub(super) fn expose_method(&mut self, class: ClassKey, signature: Signature, from: Source) {
-        let mut selected = Vec::new();
-        self.select_exposed(class, signature, from, &mut selected);
-        selected
-            .into_iter()
-            .for_each(|method| self.methods.raise(method, self.methods.of_callback(&self.known, method)));
+    /// Selects what is no longer withheld: code outside the filter can call it after all. Whether there was any; that for which more has to
+    /// be known stays.
+    pub(super) fn expose_released(&mut self, ground: &mut Ground<'_>, reachable: &mut Reachable) -> bool {
+        let mut has_exposed = false;
+        for (class, signature, from) in self.mentions.take_released() {
+            let needs_before = ground.known.needs;
+            let mut selected = Vec::new();
+            reachable.select_exposed(ground, class, (signature, from.via(Way::Mentioned)), &mut selected);
+            ground.methods.are_called_back(ground.known, selected);
+            if ground.known.needs == needs_before {
+                has_exposed = true;
+            } else {
+                self.mentions.put_off((class, signature, from));
+            }
+        }
+        has_exposed
     }
 }

@@ -7,7 +7,7 @@
 
 use headwater_protocol::{ClassId, MethodId};
 
-use super::CallGraph;
+use super::known::Known;
 use super::methods::Methods;
 use super::mirror::ClassKey;
 use super::plan::Plan;
@@ -37,29 +37,19 @@ impl Plan {
             }
         }
     }
-}
-
-impl CallGraph {
-    /// Whether a method can be dropped: it is instrumented, and no root. A native one's probes are in other methods.
-    pub fn can_drop(&self, method: MethodId) -> bool {
-        let Some(record) = self.methods.record(method) else { return false };
-        let mirror = self.known.mirrors.get(record.key);
-        let is_instrumented = record.refused.is_none() && !record.is_native && record.drop == Drop::No;
-        is_instrumented && record.root_of.is_empty() && mirror.id.is_some() && mirror.linked
-    }
 
     /// From now on these methods are not instrumented any more; the classes to be retransformed for that.
-    pub fn drop_methods(&mut self, methods: &[MethodId]) -> Vec<ClassId> {
+    pub(super) fn drop_methods(&mut self, known: &Known, methods: &mut Methods, dropped: &[MethodId]) -> Vec<ClassId> {
         let mut classes = Vec::new();
-        for &method in methods.iter() {
-            if !self.can_drop(method) {
+        for &method in dropped {
+            if !methods.can_drop(known, method) {
                 continue;
             }
-            let Some(record) = self.methods.record_mut(method) else { continue };
+            let Some(record) = methods.record_mut(method) else { continue };
             record.drop = Drop::Due;
             let key = record.key;
-            self.plan.dropping.push(method);
-            classes.extend(self.known.mirrors.get(key).id);
+            self.dropping.push(method);
+            classes.extend(known.mirrors.get(key).id);
         }
         classes.sort_unstable();
         classes.dedup();
@@ -67,28 +57,36 @@ impl CallGraph {
     }
 
     /// Whether a hotswap is under way that methods are dropped by.
-    pub fn is_dropping(&self) -> bool {
-        self.plan
-            .dropping
-            .iter()
-            .any(|id| self.methods.record(*id).is_some_and(|record| record.drop == Drop::Submitted))
+    pub(super) fn is_dropping(&self, methods: &Methods) -> bool {
+        let is_submitted = |id: &MethodId| methods.record(*id).is_some_and(|record| record.drop == Drop::Submitted);
+        self.dropping.iter().any(is_submitted)
     }
 
     /// A hotswap is over, and what HotSpot refused has been told.
-    pub fn drops_accepted(&mut self) {
-        self.plan.turn_dropped(&mut self.methods, None, Drop::Submitted, Drop::Done);
+    pub(super) fn drops_accepted(&mut self, methods: &mut Methods) {
+        self.turn_dropped(methods, None, Drop::Submitted, Drop::Done);
     }
 
     /// What became of methods that were to be dropped, since the last call: each with whether it was restored.
-    pub fn take_drops(&mut self) -> Vec<(MethodId, bool)> {
+    pub(super) fn take_drops(&mut self, methods: &Methods) -> Vec<(MethodId, bool)> {
         let mut ended = Vec::new();
-        for method in std::mem::take(&mut self.plan.dropping) {
-            match self.methods.record(method).map(|record| record.drop) {
+        for method in std::mem::take(&mut self.dropping) {
+            match methods.record(method).map(|record| record.drop) {
                 Some(Drop::Done) => ended.push((method, true)),
-                Some(Drop::Due | Drop::Submitted) => self.plan.dropping.push(method),
+                Some(Drop::Due | Drop::Submitted) => self.dropping.push(method),
                 _ => ended.push((method, false)),
             }
         }
         ended
+    }
+}
+
+impl Methods {
+    /// Whether a method can be dropped: it is instrumented, and no root. A native one's probes are in other methods.
+    pub(super) fn can_drop(&self, known: &Known, method: MethodId) -> bool {
+        let Some(record) = self.record(method) else { return false };
+        let mirror = known.mirrors.get(record.key);
+        let is_instrumented = record.refused.is_none() && !record.is_native && record.drop == Drop::No;
+        is_instrumented && record.root_of.is_empty() && mirror.id.is_some() && mirror.linked
     }
 }

@@ -17,22 +17,20 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::{ClassId, LoaderId, MethodId};
-use headwater_rewriter::{CallSite, CallSites, ClassFile, Likelihood, Place, Request, call_sites};
+use headwater_protocol::MethodId;
+use headwater_rewriter::{CallSite, CallSites, Place, Request, call_sites};
 use headwater_terms::Scheme;
 use headwater_terms::reach::Way;
 use rustc_hash::FxHashMap;
 
-use super::CallGraph;
 use super::filter::Caller;
-use super::hidden::Code;
-use super::known::Known;
+use super::known::{Known, Rewritten};
+use super::likely::Reading;
 use super::mirror::ClassKey;
 use super::policy::{HUGE, MANY_BEHIND, MOST_GUARDS, Mechanism, RECEIVER_BYTES};
 use super::reachable::Reachable;
 use super::receivers::Receivers;
-use super::record::Callee;
-use super::source::Source;
+use super::source::{Named, Source};
 
 /// A probe before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +78,7 @@ impl Called {
         Called { owner: call.owner.clone(), name: call.name.clone(), descriptor: call.descriptor.clone() }
     }
 
-    fn is_of(&self, call: &CallSite) -> bool {
+    pub(super) fn is_of(&self, call: &CallSite) -> bool {
         !call.kind.is_handle()
             && self.name == call.name
             && self.descriptor == call.descriptor
@@ -94,6 +92,16 @@ struct Guard {
     id: MethodId,
     called: Called,
     state: State,
+}
+
+/// What is behind a guard that is to be selected.
+#[derive(Clone, Debug)]
+pub(super) struct Behind {
+    /// The method that it is in.
+    pub(super) method: MethodId,
+    pub(super) called: Called,
+    /// A thread has come to it.
+    pub(super) is_certain: bool,
 }
 
 /// The guards in a method's code.
@@ -204,6 +212,136 @@ impl Guards {
         self.of.insert(method, here);
         ids.into_iter().for_each(|guard| self.give_up(due, guard, State::Void));
     }
+
+    /// What is behind a guard, if it is to be selected.
+    pub(super) fn behind(&self, id: MethodId) -> Option<Behind> {
+        let method = *self.methods.get(&id)?;
+        let guard = self.of.get(&method)?.guards.iter().find(|guard| guard.id == id)?;
+        let is_due = matches!(guard.state, State::Passed | State::Void);
+        let is_certain = guard.state == State::Passed;
+        is_due.then(|| Behind { method, called: guard.called.clone(), is_certain })
+    }
+
+    /// It is.
+    pub(super) fn is_selected(&mut self, guard: MethodId) {
+        if let Some(guard) = self.get_mut(guard) {
+            guard.state = State::Selected;
+        }
+    }
+
+    /// A method's calls without those that are guarded. Which ones are is decided now, if it was not before.
+    pub(super) fn unguarded(
+        &mut self,
+        reading: Reading<'_>,
+        reachable: &Reachable,
+        method: MethodId,
+        mut sites: CallSites,
+    ) -> CallSites {
+        self.guard(reading, reachable, method, &sites);
+        if let Some(InMethod { guards, .. }) = self.of.get(&method) {
+            let is_up = |guard: &Guard, call: &CallSite| guard.state == State::Up && guard.called.is_of(call);
+            sites.calls.retain(|call| !guards.iter().any(|guard| is_up(guard, call)));
+        }
+        sites
+    }
+
+    fn guard(&mut self, reading: Reading<'_>, reachable: &Reachable, method: MethodId, sites: &CallSites) {
+        let Reading { known, methods, likely } = reading;
+        let Some(record) = methods.record(method).filter(|_| !self.of.contains_key(&method)) else { return };
+        let (key, signature) = (record.key, record.signature);
+        let is_whole = record.lines.is_none();
+        let wanted = known.options.look_ahead && known.options.scheme == Scheme::Lazy && !known.nobody_waits;
+        let mut here = InMethod { in_code: true, ..InMethod::default() };
+        if wanted && is_whole {
+            let has_run = likely.has_run(known, key, signature) == Some(true);
+            let loader = known.mirrors.get(key).loader;
+            let caller = known.options.caller(loader);
+            let mut length = sites.calls.iter().map(|call| call.offset).max().unwrap_or(0);
+            for call in &sites.calls {
+                if self.is_full() {
+                    break;
+                }
+                if here.guards.iter().any(|guard| guard.called.is_of(call)) || here.receiver(call).is_some() {
+                    continue;
+                }
+                let same = sites.calls.iter().filter(|other| {
+                    other.owner == call.owner && other.name == call.name && other.descriptor == call.descriptor
+                });
+                let is_wanted = !known.options.without.has(Mechanism::Guards);
+                let unlikely = is_wanted
+                    && same.clone().all(|call| !call.kind.is_handle() && likely.is_unlikely(known, call, key, has_run));
+                let is_guarded = unlikely && reachable.is_inside_and_new(known, call, key, caller);
+                // If a guard is passed, all is selected that the call can run; but what has run is selected before, if it is told the receiver.
+                let least = match is_guarded {
+                    true if likely.can_run_what_has(known, call, key) => usize::MAX,
+                    true => MANY_BEHIND,
+                    false => 1,
+                };
+                let longer = length + same.count() as u32 * RECEIVER_BYTES;
+                // Without these it may still be compiled.
+                let fits = longer <= HUGE;
+                let is_virtual = call.kind.is_virtual() && !call.kind.is_handle();
+                let number = Some(call).filter(|_| fits && is_virtual).and_then(|call| {
+                    let signature = known.mirrors.known_signature(&call.name, &call.descriptor)?;
+                    let owner = Named { name: &call.owner, loader };
+                    let from = Source::new(caller, Some(method), Way::Received);
+                    self.receivers.number_of(reading, reachable, owner, (signature, from), least)
+                });
+                if let Some(number) = number {
+                    length = longer;
+                    here.receivers.push((number, Called::by(call)));
+                } else if is_guarded {
+                    let id = self.number_in(method);
+                    here.guards.push(Guard { id, called: Called::by(call), state: State::Up });
+                }
+            }
+        }
+        self.of.insert(method, here);
+    }
+
+    /// The guards in a class file. A method that was dropped keeps its own: they are all that tells of what it calls.
+    pub(super) fn in_file(
+        &mut self,
+        reading: Reading<'_>,
+        reachable: &Reachable,
+        rewritten: Rewritten<'_>,
+    ) -> Vec<Guarded> {
+        let Reading { known, methods, .. } = reading;
+        let Some(key) = known.class_of(rewritten).filter(|_| !known.roots_only) else { return Vec::new() };
+        let file = rewritten.file;
+        let mut guarded = Vec::new();
+        for method in file.methods() {
+            let Some(signature) = known.mirrors.known_signature(&method.name(), &method.descriptor()) else {
+                continue;
+            };
+            let Some(id) = methods.of(key, signature) else { continue };
+            if methods.record(id).is_none_or(|record| record.refused.is_some()) {
+                continue;
+            }
+            let has_none = |it: &InMethod| it.guards.is_empty() && it.receivers.is_empty() || !it.in_code;
+            if self.of.get(&id).is_some_and(has_none) {
+                continue;
+            }
+            let Ok(sites) = call_sites(file, method.index) else { continue };
+            self.guard(reading, reachable, id, &sites);
+            let Some(here) = self.of.get(&id).filter(|it| it.in_code) else { continue };
+            for call in &sites.calls {
+                let before = here.guards.iter().find(|guard| guard.called.is_of(call));
+                let told = before.map(|guard| Told::Passed(guard.id));
+                if let Some(told) = told.or_else(|| here.receiver(call).map(Told::Receiver)) {
+                    guarded.push(Guarded { method_index: method.index, offset: call.offset, told, method: id });
+                }
+            }
+        }
+        guarded
+    }
+
+    /// The rewriter has no room for these: what is behind them is selected with the rest.
+    pub(super) fn refuse(&mut self, due: &mut Vec<MethodId>, guarded: &[Guarded]) {
+        let mut methods: Vec<MethodId> = guarded.iter().map(|guard| guard.method).collect();
+        methods.dedup();
+        methods.into_iter().for_each(|method| self.unguard(due, method));
+    }
 }
 
 impl Reachable {
@@ -224,162 +362,5 @@ impl Reachable {
                         && !self.direct_done.contains_key(&(*owner, signature, caller))
                 })
             })
-    }
-}
-
-impl CallGraph {
-    /// Nobody waits for instrumentation.
-    pub fn forbid_guards(&mut self) {
-        self.known.nobody_waits = true;
-    }
-
-    /// A method's calls without those that are guarded. Which ones are is decided now, if it was not before.
-    pub(super) fn unguarded(&mut self, method: MethodId, mut sites: CallSites) -> CallSites {
-        self.guard(method, &sites);
-        if let Some(InMethod { guards, .. }) = self.plan.guards.of.get(&method) {
-            let is_up = |guard: &Guard, call: &CallSite| guard.state == State::Up && guard.called.is_of(call);
-            sites.calls.retain(|call| !guards.iter().any(|guard| is_up(guard, call)));
-        }
-        sites
-    }
-
-    fn guard(&mut self, method: MethodId, sites: &CallSites) {
-        let Some(record) = self.methods.record(method).filter(|_| !self.plan.guards.of.contains_key(&method)) else {
-            return;
-        };
-        let (key, signature) = (record.key, record.signature);
-        let is_whole = record.lines.is_none();
-        let wanted =
-            self.known.options.look_ahead && self.known.options.scheme == Scheme::Lazy && !self.known.nobody_waits;
-        let mut here = InMethod { in_code: true, ..InMethod::default() };
-        if wanted && is_whole {
-            let has_run = self.likely.has_run(&self.known, key, signature) == Some(true);
-            let loader = self.known.mirrors.get(key).loader;
-            let caller = self.known.options.caller(loader);
-            let mut length = sites.calls.iter().map(|call| call.offset).max().unwrap_or(0);
-            for call in &sites.calls {
-                if self.plan.guards.is_full() {
-                    break;
-                }
-                if here.guards.iter().any(|guard| guard.called.is_of(call)) || here.receiver(call).is_some() {
-                    continue;
-                }
-                let same = sites.calls.iter().filter(|other| {
-                    other.owner == call.owner && other.name == call.name && other.descriptor == call.descriptor
-                });
-                let is_wanted = !self.known.options.without.has(Mechanism::Guards);
-                let unlikely = is_wanted
-                    && same
-                        .clone()
-                        .all(|call| !call.kind.is_handle() && self.likely.is_unlikely(&self.known, call, key, has_run));
-                let is_guarded = unlikely && self.reachable.is_inside_and_new(&self.known, call, key, caller);
-                // If a guard is passed, all is selected that the call can run; but what has run is selected before, if it is told the receiver.
-                let least = match is_guarded {
-                    true if self.likely.can_run_what_has(&self.known, call, key) => usize::MAX,
-                    true => MANY_BEHIND,
-                    false => 1,
-                };
-                let longer = length + same.count() as u32 * RECEIVER_BYTES;
-                // Without these it may still be compiled.
-                let fits = longer <= HUGE;
-                let from = Source::new(caller, Some(method), Way::Received);
-                let number = if fits { self.number_of_receiving(call, loader, from, least) } else { None };
-                if let Some(number) = number {
-                    length = longer;
-                    here.receivers.push((number, Called::by(call)));
-                } else if is_guarded {
-                    let id = self.plan.guards.number_in(method);
-                    here.guards.push(Guard { id, called: Called::by(call), state: State::Up });
-                }
-            }
-        }
-        self.plan.guards.of.insert(method, here);
-    }
-
-    /// The guards in a class file. A method that was dropped keeps its own: they are all that tells of what it calls.
-    pub(super) fn guards(
-        &mut self,
-        class: Option<ClassId>,
-        loader: LoaderId,
-        name: &str,
-        file: &ClassFile<'_>,
-    ) -> Vec<Guarded> {
-        let key = match class {
-            Some(class) => self.known.mirrors.by_id(class),
-            None => self.known.mirrors.being_loaded(loader, name),
-        };
-        let Some(key) = key.filter(|_| !self.known.roots_only) else { return Vec::new() };
-        let mut guarded = Vec::new();
-        for method in file.methods() {
-            let Some(signature) = self.known.mirrors.known_signature(&method.name(), &method.descriptor()) else {
-                continue;
-            };
-            let Some(id) = self.methods.of(key, signature) else { continue };
-            if self.methods.record(id).is_none_or(|record| record.refused.is_some()) {
-                continue;
-            }
-            let has_none = |it: &InMethod| it.guards.is_empty() && it.receivers.is_empty() || !it.in_code;
-            if self.plan.guards.of.get(&id).is_some_and(has_none) {
-                continue;
-            }
-            let Ok(sites) = call_sites(file, method.index) else { continue };
-            self.guard(id, &sites);
-            let Some(here) = self.plan.guards.of.get(&id).filter(|it| it.in_code) else { continue };
-            for call in &sites.calls {
-                let before = here.guards.iter().find(|guard| guard.called.is_of(call));
-                let told = before.map(|guard| Told::Passed(guard.id));
-                if let Some(told) = told.or_else(|| here.receiver(call).map(Told::Receiver)) {
-                    guarded.push(Guarded { method_index: method.index, offset: call.offset, told, method: id });
-                }
-            }
-        }
-        guarded
-    }
-
-    /// The rewriter has no room for guards: what is behind them is selected with the rest.
-    pub fn refuse_guards(&mut self, guarded: &[Guarded]) {
-        let mut methods: Vec<MethodId> = guarded.iter().map(|guard| guard.method).collect();
-        methods.dedup();
-        methods.into_iter().for_each(|method| self.plan.guards.unguard(&mut self.reachable.due, method));
-    }
-
-    /// Selects what the calls behind a guard can run; whether all that had to be known for that was.
-    pub(super) fn expand_guard(&mut self, guard: MethodId) -> bool {
-        let Some(method) = self.plan.guards.methods.get(&guard).copied() else { return true };
-        let Some(record) = self.methods.record(method).filter(|record| record.refused.is_none()) else { return true };
-        let (key, signature) = (record.key, record.signature);
-        let is_due = |guard: &&mut Guard| matches!(guard.state, State::Passed | State::Void);
-        let Some(passed) = self.plan.guards.get_mut(guard).filter(is_due).cloned() else { return true };
-        let is_certain = passed.state == State::Passed;
-        if !self.known.has_code(key) {
-            return false;
-        }
-        let (name, descriptor) = self.known.mirrors.signature(signature).clone();
-        let Some(mut sites) = self.known.code.sites(key, &name, &descriptor) else { return false };
-        sites.calls.retain(|call| passed.called.is_of(call));
-        if is_certain {
-            sites.calls.iter_mut().for_each(|call| call.likelihood = Likelihood::Certain);
-        }
-        let needs_before = self.known.needs;
-        // Objects that the method mentions may leave by these calls.
-        let only_calls = CallSites { calls: sites.calls, types: sites.types, ..CallSites::default() };
-        let callees = self.select_callees(&only_calls, (key, signature), Some(method), Code::Own, 1.0);
-        if self.known.needs != needs_before {
-            return false;
-        }
-        let caller = Some(method).filter(|_| !is_certain);
-        let callees: Vec<Callee> = callees
-            .into_iter()
-            .map(|it| Callee { probability: self.likely.weigh(&self.known, &self.methods, caller, it), ..it })
-            .collect();
-        callees.iter().for_each(|callee| self.methods.raise(callee.method, callee.probability));
-        if let Some(record) = self.methods.record_mut(method) {
-            record.callees.extend(callees);
-        }
-        if let Some(guard) = self.plan.guards.get_mut(guard) {
-            guard.state = State::Selected;
-        }
-        self.methods.expect_callees(method);
-        true
     }
 }

@@ -10,8 +10,8 @@ use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::{ClassFile, Method, Place, call_sites};
 use headwater_runtime_java::handover::{ANYWHERE, NEXT, OWN, RAN, REJECTED, STAGE, START, TASK};
 
-use super::CallGraph;
-use super::known::Known;
+use super::known::{Known, Rewritten};
+use super::methods::Methods;
 use super::mirror::ClassKey;
 use super::plan::Plan;
 
@@ -101,32 +101,24 @@ impl Plan {
     pub(super) fn passed(&self) -> impl Iterator<Item = ClassKey> {
         self.passed.iter().copied()
     }
-}
 
-impl CallGraph {
     /// The passages in a class file that are to be probed.
-    pub(super) fn passages(
-        &self,
-        loader: LoaderId,
-        class: Option<ClassId>,
-        name: &str,
-        file: &ClassFile<'_>,
-    ) -> Vec<Passage> {
-        let wanted = self.known.options.follow_threads && !self.known.roots_only && loader == LoaderId::BOOT;
-        if !wanted || !PLACES.iter().any(|(owner, ..)| *owner == name) {
-            return Vec::new();
-        }
-        if !self.plan.is_passing(&self.known, class) {
+    pub(super) fn passages(&self, known: &Known, rewritten: Rewritten<'_>) -> Vec<Passage> {
+        let Rewritten { class, loader, name, file } = rewritten;
+        let wanted = known.options.follow_threads && !known.roots_only && loader == LoaderId::BOOT;
+        if !wanted || !PLACES.iter().any(|(owner, ..)| *owner == name) || !self.is_passing(known, class) {
             return Vec::new();
         }
         let places = PLACES.iter().filter(|(owner, ..)| *owner == name);
         places.flat_map(|(_, methods, passing)| passages_in(file, methods, *passing)).collect()
     }
+}
 
+impl Methods {
     /// A passage cannot be probed.
-    pub fn passage_refused(&mut self, class: &str, reason: &str) {
+    pub(super) fn passage_refused(&mut self, class: &str, reason: &str) {
         let reason = format!("what it hands to other threads is not followed: {reason}");
-        self.methods.skip(class.replace('/', "."), reason);
+        self.skip(class.replace('/', "."), reason);
     }
 }
 

@@ -11,11 +11,9 @@ use std::collections::hash_map::Entry;
 use headwater_protocol::MethodId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::CallGraph;
 use super::cause::Cause;
 use super::mirror::{ClassKey, Signature};
 use super::policy::{LOADED_LATER, Probability, UNNAMED};
-use super::record::Callee;
 
 /// In whose code calls are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +93,16 @@ impl Hidden {
         }
     }
 
+    /// Those that are to be looked through.
+    pub(super) fn take_due(&mut self) -> Vec<Due> {
+        std::mem::take(&mut self.due)
+    }
+
+    /// For one of them more has to be known.
+    pub(super) fn put_off(&mut self, due: Due) {
+        self.due.push(due);
+    }
+
     /// Of which classes a method has been looked through.
     pub(super) fn declarers(&self, signature: Signature) -> impl Iterator<Item = ClassKey> {
         self.seen.keys().filter(move |seen| seen.1 == signature).map(|seen| seen.0)
@@ -105,43 +113,5 @@ impl Hidden {
         if let Some(cause) = self.seen.remove(&(key, signature)) {
             self.push(key, signature, cause);
         }
-    }
-}
-
-impl CallGraph {
-    /// Selects what hidden methods call; whether any could be looked through.
-    pub(super) fn look_through(&mut self) -> bool {
-        let mut progress = false;
-        for due in std::mem::take(&mut self.reachable.hidden.due) {
-            let Some(home) = self.known.home(due.key) else { continue };
-            if !self.known.has_code(home) {
-                if !self.known.code.is_missing(home) {
-                    self.reachable.hidden.due.push(due);
-                }
-                continue;
-            }
-            let needs_before = self.known.needs;
-            let callees = if home == due.key {
-                let (name, descriptor) = self.known.mirrors.signature(due.signature).clone();
-                let Some(sites) = self.known.code.sites(home, &name, &descriptor) else { continue };
-                self.select_callees(&sites, (home, due.signature), due.by, Code::Hidden(due.cause), due.probability)
-            } else {
-                self.select_lambdas(&due, home)
-            };
-            if self.known.needs != needs_before {
-                self.reachable.hidden.due.push(due);
-                continue;
-            }
-            progress = true;
-            let callers = due.by.and_then(|by| self.methods.record(by)).map_or(1.0, |by| by.probability);
-            for callee in callees {
-                let probability = due.probability * self.likely.weigh(&self.known, &self.methods, due.by, callee);
-                self.methods.raise(callee.method, callers * probability);
-                if let Some(by) = due.by.and_then(|by| self.methods.record_mut(by)) {
-                    by.callees.push(Callee { probability, ..callee });
-                }
-            }
-        }
-        progress
     }
 }

@@ -1,5 +1,7 @@
 //! What is known of the target's classes, what the user wants, and what has to be known yet.
 
+use headwater_protocol::{ClassId, LoaderId};
+use headwater_rewriter::ClassFile;
 use headwater_terms::Scheme;
 use rustc_hash::FxHashSet;
 
@@ -9,6 +11,17 @@ use super::mirror::{ClassKey, Meant, Mirrors, Signature};
 
 /// A method that is called, and by whom.
 pub(super) type Target = (Signature, Caller);
+
+/// A class file that is rewritten.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rewritten<'f> {
+    /// Its class, unless that is being loaded.
+    pub(super) class: Option<ClassId>,
+    pub(super) loader: LoaderId,
+    /// Internal.
+    pub(super) name: &'f str,
+    pub(super) file: &'f ClassFile<'f>,
+}
 
 /// What all else goes by.
 #[derive(Debug)]
@@ -43,6 +56,14 @@ impl Known {
     /// Whether nothing has to be asked of the JVM before work goes on.
     pub(super) fn is_complete(&self) -> bool {
         self.needed.is_empty() && self.code.is_complete()
+    }
+
+    /// The class that a file is of.
+    pub(super) fn class_of(&self, rewritten: Rewritten<'_>) -> Option<ClassKey> {
+        match rewritten.class {
+            Some(class) => self.mirrors.by_id(class),
+            None => self.mirrors.being_loaded(rewritten.loader, rewritten.name),
+        }
     }
 
     pub(super) fn is_inside(&self, key: ClassKey, caller: Caller) -> bool {

@@ -12,8 +12,9 @@ use headwater_protocol::{ClassId, MethodId};
 use headwater_terms::reach::Trigger;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::CallGraph;
-use super::cause::Moment;
+use super::known::Known;
+use super::methods::Methods;
+use super::plan::Plan;
 use super::policy::{ALL_COUNTED, LOADED_LATER};
 use super::record::{Callee, MethodRecord, Missed};
 
@@ -37,21 +38,11 @@ pub struct Unseen {
     pub most: Option<u32>,
 }
 
-impl CallGraph {
-    /// How many methods may have been called before they were instrumented.
-    pub fn late(&self) -> usize {
-        self.methods.missed().count()
-    }
-
-    /// Those methods, and when.
-    pub fn missed(&self) -> impl Iterator<Item = (MethodId, Missed)> {
-        self.methods.missed()
-    }
-
+impl Methods {
     /// Those of them that are not instrumented, or have not been entered since they were, and who calls them.
-    pub fn unseen(&self) -> Vec<Unseen> {
+    pub(super) fn unseen(&self) -> Vec<Unseen> {
         let is_unseen = |record: &MethodRecord| !record.in_place || record.missed.is_some() && !record.entered;
-        let missed = self.methods.missed().filter_map(|(method, _)| self.methods.record(method));
+        let missed = self.missed().filter_map(|(method, _)| self.record(method));
         let mut callers: FxHashMap<MethodId, Vec<(MethodId, f64)>> =
             missed.filter(|record| is_unseen(record)).map(|record| (record.id, Vec::new())).collect();
         if callers.is_empty() {
@@ -59,8 +50,8 @@ impl CallGraph {
         }
         // A method whose class came when its caller had been looked at is not among what that calls, nor is any while something of it is not known.
         let mut later: FxHashMap<MethodId, Vec<Callee>> = FxHashMap::default();
-        for record in self.methods.all().iter().filter(|record| is_unseen(record)) {
-            let by = record.history.cause.by.and_then(|by| self.methods.record(by));
+        for record in self.all().iter().filter(|record| is_unseen(record)) {
+            let by = record.history.cause.by.and_then(|by| self.record(by));
             if let Some(by) = by.filter(|by| record.history.trigger == Trigger::Loaded || !by.expanded) {
                 later.entry(by.id).or_default().push(Callee { method: record.id, probability: LOADED_LATER });
             }
@@ -70,7 +61,7 @@ impl CallGraph {
             record.callees.iter().chain(later).copied().collect::<Vec<Callee>>()
         };
         let (unprobed, probed): (Vec<&MethodRecord>, Vec<&MethodRecord>) =
-            self.methods.all().iter().partition(|record| is_unseen(record));
+            self.all().iter().partition(|record| is_unseen(record));
         let mut unprobed = Unprobed::of(unprobed.into_iter().map(|record| (record.id, callees(record))));
         for caller in probed {
             for (method, calls) in unprobed.reached(&callees(caller)) {
@@ -80,7 +71,7 @@ impl CallGraph {
             }
         }
         let of = |(method, callers)| {
-            let record = self.methods.record(method);
+            let record = self.record(method);
             let most = record.and_then(|record| record.missed?.most);
             Unseen { method, is_instrumented: record.is_some_and(|record| record.in_place), callers, most }
         };
@@ -90,65 +81,61 @@ impl CallGraph {
     }
 
     /// The classes of methods that may have been called and are not instrumented: told their methods once more, with how often they have
-    /// been called, it knows which have not, or seldom ([`CallGraph::acquit_idle`]).
-    pub fn classes_of_unseen(&self) -> Vec<ClassId> {
-        let methods = self.methods.missed().filter(|(_, missed)| missed.until.is_none());
-        let classes = methods.filter_map(|(id, _)| self.known.mirrors.get(self.methods.record(id)?.key).id);
+    /// been called, it knows which have not, or seldom ([`Methods::acquit_idle`]).
+    pub(super) fn classes_of_unseen(&self, known: &Known) -> Vec<ClassId> {
+        let methods = self.missed().filter(|(_, missed)| missed.until.is_none());
+        let classes = methods.filter_map(|(id, _)| known.mirrors.get(self.record(id)?.key).id);
         let classes: FxHashSet<ClassId> = classes.collect();
         classes.into_iter().collect()
     }
 
     /// Those classes' methods have just been told: what has never run was not missed, and what has run seldom not more often than that.
-    pub fn acquit_idle(&mut self) {
-        let missed = self.methods.missed().filter(|(_, missed)| missed.until.is_none());
+    pub(super) fn acquit_idle(&mut self, known: &Known) {
+        let missed = self.missed().filter(|(_, missed)| missed.until.is_none());
         // A class that is redefined is counted from the beginning.
-        let is_redefined = |class| {
-            self.methods.in_class(class).iter().any(|id| self.methods.record(*id).is_some_and(|it| it.submitted))
-        };
+        let is_redefined =
+            |class| self.in_class(class).iter().any(|id| self.record(*id).is_some_and(|it| it.submitted));
         let seldom = |(id, missed): (MethodId, Missed)| {
-            let record = self.methods.record(id)?;
-            if self.methods.has_never_run_here(&self.known, record.key, record.signature) {
+            let record = self.record(id)?;
+            if self.has_never_run_here(known, record.key, record.signature) {
                 return Some((id, None));
             }
-            let calls = self.known.mirrors.method(record.key, record.signature)?.calls?;
+            let calls = known.mirrors.method(record.key, record.signature)?.calls?;
             let all_counted = calls < ALL_COUNTED && !is_redefined(record.key);
             all_counted.then_some((id, Some(Missed { most: Some(calls), ..missed })))
         };
         let seldom: Vec<(MethodId, Option<Missed>)> = missed.filter_map(seldom).collect();
         for (method, missed) in seldom {
-            if let Some(record) = self.methods.record_mut(method) {
+            if let Some(record) = self.record_mut(method) {
                 record.missed = missed;
             }
         }
     }
 
-    /// How long has been recorded, and how many hotswaps there have been.
-    pub fn set_time(&mut self, now: Moment) {
-        self.methods.set_time(now);
-    }
-
     /// Nobody waits until these classes are hotswapped, from now on.
-    pub fn went_on(&mut self, classes: &[ClassId]) {
-        let keys = classes.iter().filter_map(|class| self.known.mirrors.by_id(*class));
-        let methods = keys.flat_map(|key| self.methods.in_class(key)).copied();
-        let is_called = |method: &MethodId| self.methods.record(*method).is_some_and(|record| record.called_next);
+    pub(super) fn went_on(&mut self, known: &Known, classes: &[ClassId]) {
+        let keys = classes.iter().filter_map(|class| known.mirrors.by_id(*class));
+        let methods = keys.flat_map(|key| self.in_class(key)).copied();
+        let is_called = |method: &MethodId| self.record(*method).is_some_and(|record| record.called_next);
         let called: Vec<MethodId> = methods.filter(is_called).collect();
-        self.methods.miss(called);
+        self.miss(called);
     }
+}
 
+impl Plan {
     /// Roots first, then those classes in whose code threads were seen below them, then those whose methods are the likeliest to be called, and not
     /// instrumented: what the caller has been entered of before the others.
-    pub fn sort_by_urgency(&self, classes: &mut [ClassId]) {
+    pub(super) fn sort_by_urgency(&self, known: &Known, methods: &Methods, classes: &mut [ClassId]) {
         let urgency = |class: &ClassId| {
-            let key = self.known.mirrors.by_id(*class);
-            let methods = key.map_or(&[][..], |key| self.methods.in_class(key)).iter();
-            let waiting = methods.filter_map(|method| self.methods.record(*method)).filter(|record| !record.in_place);
+            let key = known.mirrors.by_id(*class);
+            let its = key.map_or(&[][..], |key| methods.in_class(key)).iter();
+            let waiting = its.filter_map(|method| methods.record(*method)).filter(|record| !record.in_place);
             let of_method = |record: &MethodRecord| {
                 (!record.root_of.is_empty(), record.called_next, (record.probability * 1e6) as u32)
             };
             // Whoever has no methods of its own is probed for the sake of others.
             let (is_root, is_next, probability) = waiting.map(of_method).max().unwrap_or((false, true, 1_000_000));
-            let seen = key.and_then(|key| self.plan.ran.get(&key)).copied().unwrap_or(0);
+            let seen = key.map_or(0, |key| self.ran.stacks(key));
             (is_root, seen, is_next, probability)
         };
         classes.sort_by_cached_key(|class| std::cmp::Reverse(urgency(class)));

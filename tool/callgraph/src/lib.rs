@@ -13,17 +13,17 @@
 //!
 //! Why so, and at what cost: docs/decisions/discovery.md.
 
-use std::sync::Arc;
-
-use headwater_protocol::message::{ClassInfo, MethodInfo};
+use headwater_protocol::message::{ClassInfo, MethodRef, ThreadStack};
 use headwater_protocol::{ClassId, MethodId};
 use headwater_terms::Scheme;
 use headwater_terms::reach::Trigger;
 
 mod ahead;
+mod asked;
 mod callbacks;
 mod cause;
 mod code_store;
+mod coming;
 mod dropping;
 mod escape;
 mod expansion;
@@ -61,6 +61,7 @@ mod source;
 mod suggestions;
 #[cfg(test)]
 mod tests;
+mod told;
 mod unlinked;
 mod waits;
 mod watched;
@@ -79,8 +80,9 @@ pub use requests::{Occasion, Requests};
 pub use roots::{LeftAlone, RootMatch};
 
 use escape::Escape;
+use guards::Guards;
 use known::Known;
-use likely::Likely;
+use likely::{Ground, Likely};
 use methods::Methods;
 use mirror::{ClassKey, Signature};
 use open_calls::OnStacks;
@@ -126,6 +128,22 @@ enum Work {
     Rest,
 }
 
+impl Work {
+    /// What methods are found upon by it.
+    fn trigger(&self, guards: &Guards) -> Trigger {
+        match self {
+            Work::Roots(_) => Trigger::Start,
+            Work::FirstCalls(methods) if methods.iter().all(|method| guards.is_guard(*method)) => Trigger::Passed,
+            Work::FirstCalls(_) => Trigger::Entered,
+            Work::Linked(_) => Trigger::Loaded,
+            Work::Reflected(..) | Work::Received(..) => Trigger::Used,
+            Work::Open(_) => Trigger::Open,
+            Work::HaveRun(_) | Work::Seen => Trigger::Seen,
+            Work::Rest => Trigger::Later,
+        }
+    }
+}
+
 /// The state machine: its parts, each of which knows those above it by what it is given.
 #[derive(Debug)]
 pub struct CallGraph {
@@ -152,47 +170,6 @@ impl CallGraph {
         }
     }
 
-    /// The classes that are loaded at the beginning.
-    pub fn add_classes(&mut self, infos: Vec<ClassInfo>) {
-        infos.into_iter().for_each(|info| self.known.mirrors.found(info));
-    }
-
-    /// The methods that a class declares; none when the target cannot tell.
-    pub fn add_methods(&mut self, class: ClassId, mut methods: Vec<MethodInfo>) {
-        if self.known.options.without.has(Mechanism::Counters) {
-            methods.iter_mut().for_each(|method| method.calls = None);
-        }
-        self.likely.knows_calls |= methods.iter().any(|method| method.calls.is_some());
-        self.escape.opaque.asked.clear();
-        self.known.mirrors.set_methods(class, methods);
-    }
-
-    /// Changes what is wanted, before [`CallGraph::start`].
-    pub fn set_options(&mut self, options: Options) {
-        self.known.roots_only = options.only_roots;
-        self.known.options = options;
-    }
-
-    /// The linked classes, with their internal names.
-    pub fn classes(&self) -> impl Iterator<Item = (ClassId, &Arc<str>)> {
-        self.known.mirrors.keys().filter_map(|key| {
-            let mirror = self.known.mirrors.get(key);
-            mirror.id.filter(|_| mirror.linked).map(|id| (id, &mirror.name))
-        })
-    }
-
-    /// The file of a class that was needed.
-    pub fn add_code(&mut self, class: ClassId, bytes: Option<Vec<u8>>) {
-        if let Some(key) = self.known.mirrors.by_id(class) {
-            self.known.code.add(key, bytes);
-        }
-    }
-
-    /// How many classes are loaded and linked.
-    pub fn loaded_classes(&self) -> usize {
-        self.known.mirrors.keys().filter(|key| self.known.mirrors.get(*key).linked).count()
-    }
-
     /// Selects the roots among the loaded classes.
     pub fn start(&mut self) -> Step {
         let classes = self.known.with_roots();
@@ -209,33 +186,6 @@ impl CallGraph {
         self.begin(Work::FirstCalls(methods))
     }
 
-    /// From now on nothing but the roots is instrumented; the classes to be retransformed for that.
-    pub fn keep_only_roots(&mut self) -> Vec<ClassId> {
-        self.known.roots_only = true;
-        self.plan.to_hotswap.clear();
-        let is_other = |method: &&MethodRecord| {
-            method.submitted && method.refused.is_none() && !method.is_native && method.root_of.is_empty()
-        };
-        let others = self.methods.all().iter().filter(is_other).map(|method| method.key);
-        let others = others.chain(self.plan.reflection.probed.iter().copied()).chain(self.plan.natives.probed());
-        let others = others.chain(self.plan.passed()).chain(self.plan.sites.probed());
-        let mut classes: Vec<ClassId> = others.filter_map(|key| self.known.mirrors.get(key).id).collect();
-        classes.sort_unstable();
-        classes.dedup();
-        classes
-    }
-
-    /// Whether only roots are put into class files for the time being; what is selected stays so.
-    pub fn hold_back_others(&mut self, are_held_back: bool) {
-        self.known.roots_only = are_held_back || self.known.options.only_roots;
-    }
-
-    /// Whether a class has a root.
-    pub fn has_root(&self, class: ClassId) -> bool {
-        let methods = self.known.mirrors.by_id(class).map_or(&[][..], |key| self.methods.in_class(key)).iter();
-        methods.filter_map(|id| self.methods.record(*id)).any(|method| !method.root_of.is_empty())
-    }
-
     /// A class has been linked; none of its code has run yet.
     pub fn class_prepared(&mut self, info: ClassInfo) -> Step {
         self.classes_prepared(vec![info])
@@ -243,15 +193,48 @@ impl CallGraph {
 
     /// The same of several, in the order in which they were linked: supertypes come first. It is one step, too.
     pub fn classes_prepared(&mut self, infos: Vec<ClassInfo>) -> Step {
-        let mut keys = Vec::with_capacity(infos.len());
-        for info in infos {
-            self.reachable.unlinked.remove(&info.name);
-            let probed = info.probed;
-            let key = self.known.mirrors.linked(info);
-            self.came(key, probed);
-            keys.push(key);
-        }
+        let keys = infos.into_iter().map(|info| self.came(info)).collect();
         self.begin(Work::Linked(keys))
+    }
+
+    /// Classes have been linked, for the current work or meanwhile; goes on with it.
+    pub fn add_linked(&mut self, classes: Vec<ClassInfo>) -> Step {
+        for info in classes {
+            let key = self.came(info);
+            self.reachable.unlinked.is_linked(key);
+        }
+        self.resume()
+    }
+
+    /// A thread in the graph is about to call a method, or one that overrides it, by reflection or a handle.
+    pub fn reflected(&mut self, method: &MethodRef) -> Step {
+        let Some(key) = self.known.mirrors.by_id(method.class) else { return self.begin(Work::Rest) };
+        let signature = self.known.mirrors.intern_signature(&method.name, &method.descriptor);
+        self.begin(Work::Reflected(key, signature))
+    }
+
+    /// A virtual call is about to be made on an object of a class, for the first time.
+    pub fn received(&mut self, call: u32, class: ClassId) -> Step {
+        let Some(key) = self.known.mirrors.by_id(class) else { return Step::Hotswap(Vec::new()) };
+        self.plan.guards.receivers.saw(call, key);
+        self.begin(Work::Received(call, key))
+    }
+
+    /// Methods that were watched have run.
+    pub fn have_run(&mut self, methods: &[MethodRef]) -> Step {
+        let run = self.reachable.watched.have_run(&mut self.known, methods);
+        self.begin(Work::HaveRun(run))
+    }
+
+    /// These threads are inside roots already.
+    pub fn open_calls(&mut self, stacks: &[ThreadStack]) -> Step {
+        let methods = OnStacks::of(&mut self.known, stacks);
+        self.begin(Work::Open(methods))
+    }
+
+    /// Selects what was seen, if it is not selected yet.
+    pub fn select_seen(&mut self) -> Step {
+        self.begin(Work::Seen)
     }
 
     /// A hotswap is over, and what HotSpot refused has been told: the code of what was instrumented by it is known now.
@@ -259,7 +242,7 @@ impl CallGraph {
         for id in std::mem::take(&mut self.plan.submitted) {
             self.methods.is_in_place(id);
         }
-        self.drops_accepted();
+        self.plan.drops_accepted(&mut self.methods);
         self.begin(Work::Rest)
     }
 
@@ -272,70 +255,35 @@ impl CallGraph {
     }
 
     fn begin(&mut self, work: Work) -> Step {
-        let known = self.methods.all().len();
-        self.methods.set_trigger(self.trigger_of(&work));
-        self.escape.opaque.asked.clear();
-        match &work {
-            Work::Roots(classes) => {
-                classes.iter().for_each(|key| self.select_roots_in(*key));
-                if !self.known.roots_only {
-                    self.plan.reflection.probe_invokers(&self.known, &mut self.plan.to_hotswap);
-                    self.plan.probe_passages(&self.known);
-                }
-                if self.known.options.scheme == Scheme::Total {
-                    self.known.mirrors.keys().for_each(|key| self.select_all_in(key));
-                }
-            }
-            Work::FirstCalls(_) if self.known.roots_only => {}
-            Work::FirstCalls(methods) => methods.iter().for_each(|method| self.come_to(*method)),
-            Work::Linked(keys) => keys.iter().for_each(|key| self.apply_to(*key)),
-            Work::Reflected(..) if self.known.roots_only => {}
-            Work::Reflected(key, signature) => self.reach_reflected(*key, *signature),
-            Work::Received(..) if self.known.roots_only => {}
-            Work::Received(call, key) => self.receive(*call, *key),
-            Work::HaveRun(_) if self.known.roots_only => {}
-            Work::HaveRun(methods) => self.select_run(methods),
-            Work::Open(methods) => self.enter_open(methods),
-            Work::Seen if self.known.roots_only => {}
-            Work::Seen => self.expect_seen(),
-            Work::Rest => {}
-        }
-        self.reach_inherited_later();
+        let known_before = self.methods.all().len();
+        self.methods.set_trigger(work.trigger(&self.plan.guards));
+        self.escape.opaque.ask_again();
+        self.apply(&work);
+        let CallGraph { known, methods, likely, reachable, .. } = self;
+        reachable.reach_inherited_later(&mut Ground { known, methods, likely });
         for key in self.reachable.unlinked.linked_ahead() {
             self.apply_to(key);
         }
         if matches!(work, Work::Linked(_) | Work::Reflected(..)) {
-            self.methods.expect_from(known);
+            self.methods.expect_from(known_before);
         }
         if !self.known.roots_only {
-            self.look_at_idle_again();
+            let CallGraph { known, methods, likely, reachable, escape, .. } = self;
+            let ground = &mut Ground { known, methods, likely };
+            escape.opaque.look_at_idle_again(ground, reachable, &mut escape.mentions);
             self.expand_due();
         }
+        self.plan.take_up(&self.known, &self.methods);
         if !self.known.roots_only && self.known.is_complete() && self.plan.wants_hotswap(&self.known) {
             self.look_ahead();
+            self.plan.take_up(&self.known, &self.methods);
         }
         if !self.known.roots_only {
             self.plan.natives.find(&mut self.known, &mut self.methods, &mut self.plan.to_hotswap);
         }
-        let needed: Vec<ClassId> = self.known.needed.drain().filter_map(|key| self.known.mirrors.get(key).id).collect();
-        if !needed.is_empty() {
+        if let Some(question) = self.question() {
             self.work = Some(work);
-            return Step::NeedMethods(needed);
-        }
-        if self.escape.mentions.take_wanted() {
-            self.work = Some(work);
-            return Step::NeedMentions;
-        }
-        let missing = self.known.code.take_needed();
-        let missing: Vec<ClassId> = missing.into_iter().filter_map(|key| self.known.mirrors.get(key).id).collect();
-        if !missing.is_empty() {
-            self.work = Some(work);
-            return Step::NeedCode(missing);
-        }
-        let links = self.links_ahead();
-        if !links.is_empty() {
-            self.work = Some(work);
-            return Step::NeedLinks(links);
+            return question;
         }
         self.reachable.unlinked.settled();
         let classes = self.plan.hotswap(&mut self.known);
@@ -345,27 +293,75 @@ impl CallGraph {
         Step::Hotswap(classes)
     }
 
-    /// What methods are found upon by a piece of work.
-    fn trigger_of(&self, work: &Work) -> Trigger {
+    /// Selects what a piece of work comes to.
+    fn apply(&mut self, work: &Work) {
+        let CallGraph { known, methods, likely, reachable, plan, .. } = self;
         match work {
-            Work::Roots(_) => Trigger::Start,
-            Work::FirstCalls(methods) if methods.iter().all(|method| self.is_guard(*method)) => Trigger::Passed,
-            Work::FirstCalls(_) => Trigger::Entered,
-            Work::Linked(_) => Trigger::Loaded,
-            Work::Reflected(..) | Work::Received(..) => Trigger::Used,
-            Work::Open(_) => Trigger::Open,
-            Work::HaveRun(_) | Work::Seen => Trigger::Seen,
-            Work::Rest => Trigger::Later,
+            Work::Roots(classes) => {
+                for key in classes {
+                    reachable.select_roots_in(known, methods, likely, *key);
+                }
+                if !known.roots_only {
+                    plan.reflection.probe_invokers(known, &mut plan.to_hotswap);
+                    plan.probe_passages(known);
+                }
+                if known.options.scheme == Scheme::Total {
+                    known.mirrors.keys().for_each(|key| reachable.select_all_in(known, methods, key));
+                }
+            }
+            Work::Linked(keys) => keys.iter().for_each(|key| self.apply_to(*key)),
+            Work::Open(on_stacks) => {
+                for at in on_stacks.places() {
+                    self.enter_open(on_stacks, at);
+                }
+            }
+            Work::Rest => {}
+            _ if known.roots_only => {}
+            Work::FirstCalls(called) => called.iter().for_each(|method| self.come_to(*method)),
+            Work::Reflected(key, signature) => {
+                reachable.reach_reflected(&mut Ground { known, methods, likely }, *key, *signature);
+            }
+            Work::Received(call, key) => {
+                if let Some(called) = plan.guards.receivers.called(*call) {
+                    reachable.select_received(known, methods, *key, called);
+                }
+            }
+            Work::HaveRun(run) => reachable.select_run(known, methods, run),
+            Work::Seen => plan.ran.expect_seen(known, methods, reachable),
         }
     }
 
-    /// Whether this stands for a call that was not expected.
-    pub fn is_guard(&self, method: MethodId) -> bool {
-        self.plan.guards.is_guard(method)
+    /// What has to be known before work goes on, if anything.
+    fn question(&mut self) -> Option<Step> {
+        let CallGraph { known, likely, reachable, escape, plan, .. } = self;
+        let needed: Vec<ClassId> = known.needed.drain().filter_map(|key| known.mirrors.get(key).id).collect();
+        if !needed.is_empty() {
+            return Some(Step::NeedMethods(needed));
+        }
+        if escape.mentions.take_wanted() {
+            return Some(Step::NeedMentions);
+        }
+        let missing = known.code.take_needed();
+        let missing: Vec<ClassId> = missing.into_iter().filter_map(|key| known.mirrors.get(key).id).collect();
+        if !missing.is_empty() {
+            return Some(Step::NeedCode(missing));
+        }
+        let are_links_wanted = reachable.unlinked.are_wanted(known, likely) && plan.wants_hotswap(known);
+        let links = if are_links_wanted { reachable.unlinked.take_wanted() } else { Vec::new() };
+        (!links.is_empty()).then_some(Step::NeedLinks(links))
+    }
+
+    /// A class has been linked: its key.
+    fn came(&mut self, info: ClassInfo) -> ClassKey {
+        self.reachable.unlinked.remove(&info.name);
+        let probed = info.probed;
+        let key = self.known.mirrors.linked(info);
+        self.plan.came(&mut self.methods, key, probed);
+        key
     }
 
     fn come_to(&mut self, method: MethodId) {
-        if self.is_guard(method) {
+        if self.plan.guards.is_guard(method) {
             self.plan.guards.come_to(&mut self.reachable.due, method);
         } else {
             self.enter(method);
@@ -392,33 +388,14 @@ impl CallGraph {
         }
     }
 
-    /// All methods that were selected.
-    pub fn methods(&self) -> &[MethodRecord] {
-        self.methods.all()
-    }
-
-    /// What is left out, to measure what it is worth.
-    pub fn without(&self) -> Without {
-        self.known.options.without
-    }
-
-    /// How methods are found.
-    pub fn scheme(&self) -> Scheme {
-        self.known.options.scheme
-    }
-
-    /// How many methods are left alone because they are trivial.
-    pub fn trivial(&self) -> usize {
-        self.methods.trivial().len()
-    }
-
-    /// How many methods are instrumented.
-    pub fn instrumented(&self) -> usize {
-        self.methods.all().iter().filter(|method| method.submitted && method.refused.is_none()).count()
-    }
-
-    /// Methods that should be instrumented and are not, with the reason.
-    pub fn skipped(&self) -> &[(String, String)] {
-        self.methods.skipped()
+    /// Selects a method that is being executed, and takes it for entered.
+    fn enter_open(&mut self, on_stacks: &OnStacks, at: usize) {
+        let CallGraph { known, methods, reachable, .. } = self;
+        if let Some(id) = reachable.select_on_stack(known, methods, on_stacks, at) {
+            methods.set_trigger(Trigger::Open);
+            self.enter(id);
+            // The code that is being executed has none.
+            self.plan.guards.unguard(&mut self.reachable.due, id);
+        }
     }
 }

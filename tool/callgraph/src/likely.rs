@@ -40,8 +40,6 @@ pub(super) struct Likely {
     compiled: FxHashSet<(ClassKey, Signature)>,
     /// The same, whatever the class.
     compiled_anywhere: FxHashSet<Signature>,
-    /// Selected methods whose callees are not, yet.
-    frontier: Vec<MethodId>,
     /// What a batch of one class costs.
     batch: Duration,
     /// Methods whose callees were selected ahead of time, and one of whose callers has been entered since.
@@ -67,19 +65,30 @@ struct NeverRun {
     found: FxHashMap<(ClassKey, Signature, bool), bool>,
 }
 
+/// What decisions go by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading<'a> {
+    pub(super) known: &'a Known,
+    pub(super) methods: &'a Methods,
+    pub(super) likely: &'a Likely,
+}
+
+/// What selection stands on: it asks for what is not known yet, and adds methods.
+#[derive(Debug)]
+pub(super) struct Ground<'a> {
+    pub(super) known: &'a mut Known,
+    pub(super) methods: &'a mut Methods,
+    pub(super) likely: &'a Likely,
+}
+
+impl Ground<'_> {
+    /// For who decides.
+    pub(super) fn reading(&self) -> Reading<'_> {
+        Reading { known: self.known, methods: self.methods, likely: self.likely }
+    }
+}
+
 impl Likely {
-    pub(super) fn push(&mut self, method: MethodId) {
-        self.frontier.push(method);
-    }
-
-    /// Selected methods whose callees are not, the surest first: there may not be room for all.
-    pub(super) fn take_frontier(&mut self, methods: &Methods) -> Vec<MethodId> {
-        let mut frontier = std::mem::take(&mut self.frontier);
-        let probability = |method: &MethodId| methods.record(*method).map_or(0.0, |record| record.probability);
-        frontier.sort_by(|one, other| probability(other).total_cmp(&probability(one)));
-        frontier
-    }
-
     /// A method's callees have been selected before it was entered.
     pub(super) fn guessed(&mut self, is_blind: bool) {
         self.blind += u32::from(is_blind);
@@ -191,6 +200,18 @@ impl Likely {
             factor *= IF_ALIVE;
         }
         with_odds_times(callee.probability, factor)
+    }
+
+    /// The same of several.
+    pub(super) fn weigh_all(
+        &self,
+        known: &Known,
+        methods: &Methods,
+        caller: Option<MethodId>,
+        callees: Vec<Callee>,
+    ) -> Vec<Callee> {
+        let weighed = |it: Callee| Callee { probability: self.weigh(known, methods, caller, it), ..it };
+        callees.into_iter().map(weighed).collect()
     }
 
     /// Whether a method had run before we came, as far as it is known; what had run seldom, at the program's start perhaps, is not expected any

@@ -12,20 +12,18 @@
 use headwater_modified_utf8 as modified_utf8;
 use headwater_protocol::message::{mention, mention_by_text};
 use headwater_rewriter::ClassFile;
-use headwater_terms::reach::{Obstacle, Way};
+use headwater_terms::reach::Obstacle;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::CallGraph;
 use super::filter::JdkMethods;
 use super::known::Known;
-use super::likely::Likely;
-use super::methods::Methods;
+use super::likely::Ground;
 use super::mirror::{ClassKey, Declared, Signature};
 use super::policy::Mechanism;
 use super::source::Source;
 
 /// A method that objects of a class have.
-type Exposed = (ClassKey, Signature, Source);
+pub(super) type Exposed = (ClassKey, Signature, Source);
 
 /// The names and descriptors, and the texts, in the constant pools of the JDK's classes.
 #[derive(Debug, Default)]
@@ -45,6 +43,22 @@ impl Mentions {
     /// Whether they have become wanted.
     pub(super) fn take_wanted(&mut self) -> bool {
         std::mem::take(&mut self.wanted)
+    }
+
+    /// What the JDK's loaded classes mention, each by its [`mention`].
+    pub(super) fn add(&mut self, mentions: Vec<u64>) {
+        self.listed = true;
+        self.mentioned.extend(mentions);
+    }
+
+    /// What is no longer withheld.
+    pub(super) fn take_released(&mut self) -> Vec<Exposed> {
+        std::mem::take(&mut self.released)
+    }
+
+    /// For one of them more has to be known.
+    pub(super) fn put_off(&mut self, released: Exposed) {
+        self.released.push(released);
     }
 
     /// Native methods of the application's own are called: nothing is withheld any more.
@@ -81,9 +95,7 @@ impl Mentions {
     /// is not known, it is asked for.
     pub(super) fn withholds(
         &mut self,
-        known: &mut Known,
-        methods: &mut Methods,
-        likely: &Likely,
+        Ground { known, methods, likely }: &mut Ground<'_>,
         class: ClassKey,
         signature: Signature,
         from: Source,
@@ -131,28 +143,5 @@ impl Mentions {
 impl Known {
     pub(super) fn asks_for_mentions(&self) -> bool {
         self.options.jdk == JdkMethods::None && self.is_foreseeing() && !self.options.without.has(Mechanism::Withheld)
-    }
-}
-
-impl CallGraph {
-    /// What the JDK's loaded classes mention, each by its [`mention`].
-    pub fn add_mentions(&mut self, mentions: Vec<u64>) {
-        self.escape.mentions.listed = true;
-        self.escape.mentions.mentioned.extend(mentions);
-    }
-
-    /// Selects what is no longer withheld, and says whether there was any. That for which more has to be known stays.
-    pub(super) fn expose_released(&mut self) -> bool {
-        let mut has_exposed = false;
-        for (class, signature, from) in std::mem::take(&mut self.escape.mentions.released) {
-            let needs_before = self.known.needs;
-            self.expose_method(class, signature, from.via(Way::Mentioned));
-            if self.known.needs == needs_before {
-                has_exposed = true;
-            } else {
-                self.escape.mentions.released.push((class, signature, from));
-            }
-        }
-        has_exposed
     }
 }

@@ -80,6 +80,13 @@ impl Methods {
         self.skipped.push((name, reason));
     }
 
+    /// The same, unless that has been said.
+    pub(super) fn skip_unless_told(&mut self, name: String, reason: String) {
+        if !self.skipped.iter().any(|(known, why)| *known == name && *why == reason) {
+            self.skip(name, reason);
+        }
+    }
+
     /// The same, told once.
     pub(super) fn skip_once(&mut self, known: &Known, class: ClassKey, signature: Signature, reason: &str) {
         if self.skipped_before.insert((class, signature)) {

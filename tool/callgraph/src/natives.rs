@@ -11,15 +11,14 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::{ClassId, LoaderId, MethodId};
-use headwater_rewriter::{CallKind, CallSite, ClassFile, call_sites};
+use headwater_protocol::MethodId;
+use headwater_rewriter::{CallKind, CallSite, call_sites};
 use headwater_terms::reach::Way;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::CallGraph;
 use super::cause::Cause;
 use super::filter::Caller;
-use super::known::Known;
+use super::known::{Known, Rewritten};
 use super::methods::Methods;
 use super::mirror::{ClassKey, Signature};
 
@@ -249,6 +248,31 @@ impl Natives {
         self.due.sort_unstable();
         self.due.dedup();
     }
+
+    /// The calls to be probed in a class file.
+    pub(super) fn in_file(&self, known: &Known, rewritten: Rewritten<'_>) -> Vec<NativeCall> {
+        let key = known.class_of(rewritten);
+        let Some(key) = key.filter(|key| !known.roots_only && self.classes.contains(key)) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for method in rewritten.file.methods() {
+            let signature = known.mirrors.known_signature(&method.name(), &method.descriptor());
+            let calls = signature.and_then(|signature| self.calls.get(&(key, signature)));
+            let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { continue };
+            // Of these bytes, which another agent may have changed since they were looked at.
+            for site in call_sites(rewritten.file, method.index).unwrap_or_default().calls {
+                let signature = known.mirrors.known_signature(&site.name, &site.descriptor);
+                let is_it = |call: &Call| {
+                    call.kind == site.kind && call.owner == site.owner && Some(call.signature) == signature
+                };
+                if let Some((_, id)) = calls.iter().find(|(call, _)| is_it(call)) {
+                    found.push(NativeCall { method_index: method.index, offset: site.offset, id: *id });
+                }
+            }
+        }
+        found
+    }
 }
 
 impl Known {
@@ -281,49 +305,10 @@ impl Methods {
         (record.submitted, record.in_place) = (true, true);
         Some(id)
     }
-}
 
-impl CallGraph {
-    /// The calls to be probed in a class file.
-    pub(super) fn native_calls(
-        &self,
-        class: Option<ClassId>,
-        loader: LoaderId,
-        name: &str,
-        file: &ClassFile<'_>,
-    ) -> Vec<NativeCall> {
-        let key = match class {
-            Some(class) => self.known.mirrors.by_id(class),
-            None => self.known.mirrors.being_loaded(loader, name),
-        };
-        let Some(key) = key.filter(|key| !self.known.roots_only && self.plan.natives.classes.contains(key)) else {
-            return Vec::new();
-        };
-        let mut found = Vec::new();
-        for method in file.methods() {
-            let signature = self.known.mirrors.known_signature(&method.name(), &method.descriptor());
-            let calls = signature.and_then(|signature| self.plan.natives.calls.get(&(key, signature)));
-            let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { continue };
-            // Of these bytes, which another agent may have changed since they were looked at.
-            for site in call_sites(file, method.index).unwrap_or_default().calls {
-                let signature = self.known.mirrors.known_signature(&site.name, &site.descriptor);
-                let is_it = |call: &Call| {
-                    call.kind == site.kind && call.owner == site.owner && Some(call.signature) == signature
-                };
-                if let Some((_, id)) = calls.iter().find(|(call, _)| is_it(call)) {
-                    found.push(NativeCall { method_index: method.index, offset: site.offset, id: *id });
-                }
-            }
-        }
-        found
-    }
-
-    /// A call cannot be probed.
-    pub fn native_call_refused(&mut self, native: MethodId, reason: &str) {
-        let Some(name) = self.methods.record(native).map(|native| native.java_name()) else { return };
-        let reason = format!("some calls of it are not seen: {reason}");
-        if !self.methods.skipped().iter().any(|(method, why)| *method == name && *why == reason) {
-            self.methods.skip(name, reason);
-        }
+    /// A call of one cannot be probed.
+    pub(super) fn native_call_refused(&mut self, native: MethodId, reason: &str) {
+        let Some(name) = self.record(native).map(|native| native.java_name()) else { return };
+        self.skip_unless_told(name, format!("some calls of it are not seen: {reason}"));
     }
 }

@@ -13,17 +13,18 @@
 //!
 //! Why so, and at what cost: docs/decisions/callbacks.md.
 
-use headwater_protocol::{ClassId, LoaderId, MethodId};
-use headwater_terms::Scheme;
-use headwater_terms::reach::{Obstacle, Way};
+use headwater_protocol::LoaderId;
+use headwater_terms::reach::Way;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::CallGraph;
-use super::filter::{Caller, JdkMethods};
+use super::filter::Caller;
 use super::known::Known;
+use super::likely::Ground;
+use super::mentions::Mentions;
 use super::methods::Methods;
 use super::mirror::{ClassKey, OBJECT, Signature};
 use super::policy::{MOST_CLASSES, Mechanism, UNNAMED};
+use super::reachable::Reachable;
 use super::source::Source;
 
 /// Whose objects are called from outside the filter.
@@ -34,11 +35,11 @@ pub(super) struct Opaque {
     /// The classes that have what may be called, by its signature.
     having: FxHashMap<Signature, FxHashSet<ClassKey>>,
     /// But for what has never run, of some.
-    pub(super) spares_idle: bool,
+    spares_idle: bool,
     /// The class loaders' are, at least.
     loaders: Option<Source>,
     /// Who leaves the filter, too, once classes' methods have been told that were asked for on that account.
-    pub(super) asked: Vec<Caller>,
+    asked: Vec<Caller>,
 }
 
 const CLASS_LOADER: &str = "java/lang/ClassLoader";
@@ -49,6 +50,170 @@ impl Opaque {
     pub(super) fn is_called_from_outside(&self, signature: Signature) -> Option<Source> {
         let from = self.callers.first().copied()?;
         self.having.get(&signature).filter(|classes| classes.len() <= MOST_CLASSES).map(|_| from)
+    }
+
+    /// What was asked for has been told, or may be asked for again.
+    pub(super) fn ask_again(&mut self) {
+        self.asked.clear();
+    }
+
+    /// The JVM has the application's class loaders load what code of the graph names.
+    pub(super) fn expose_loaders(
+        &mut self,
+        ground: &mut Ground<'_>,
+        reachable: &mut Reachable,
+        mentions: &mut Mentions,
+        from: Source,
+    ) {
+        if self.loaders.is_some() {
+            return;
+        }
+        let from = from.via(Way::Loader);
+        let needs_before = ground.known.needs;
+        let loaders = ground.known.mirrors.visible(CLASS_LOADER, LoaderId::BOOT);
+        let classes: Vec<ClassKey> =
+            loaders.into_iter().flat_map(|loader| ground.known.mirrors.subtypes(loader)).collect();
+        for class in classes {
+            self.expose_loader(ground, reachable, mentions, class, from);
+        }
+        self.loaders = (ground.known.needs == needs_before).then_some(from);
+    }
+
+    fn expose_loader(
+        &mut self,
+        ground: &mut Ground<'_>,
+        reachable: &mut Reachable,
+        mentions: &mut Mentions,
+        class: ClassKey,
+        from: Source,
+    ) {
+        self.expose_unnamed(ground, reachable, mentions, [class], from);
+        let Ground { known, methods, .. } = ground;
+        let mirror = known.mirrors.get(class);
+        if mirror.linked && !mirror.is_abstract_class() && !mirror.loader.is_jdk() {
+            // The JVM calls it, also where the JDK's code is instrumented.
+            let signature = known.mirrors.intern_signature(LOAD_CLASS.0, LOAD_CLASS.1);
+            let mut selected = Vec::new();
+            reachable.select_for(known, methods, class, (signature, from), &mut selected);
+            selected.into_iter().for_each(|method| methods.raise(method, UNNAMED));
+        }
+    }
+
+    /// Whether such a caller has left the filter already, or cannot before more is known.
+    pub(super) fn is_opened(&self, known: &mut Known, caller: Caller) -> bool {
+        if self.callers.iter().any(|known| known.caller == caller) {
+            return true;
+        }
+        let is_asked = self.asked.contains(&caller);
+        // All classes would have to be looked at once more, for each method that leaves the filter, to find the same missing.
+        known.needs += u64::from(is_asked);
+        is_asked
+    }
+
+    /// The thread leaves the filter, and comes to any objects there.
+    pub(super) fn open_up(
+        &mut self,
+        ground: &mut Ground<'_>,
+        reachable: &mut Reachable,
+        mentions: &mut Mentions,
+        from: Source,
+    ) {
+        if ground.known.options.without.has(Mechanism::Opaque) {
+            return;
+        }
+        let needs_before = ground.known.needs;
+        self.spares_idle = ground.likely.knows_what_is_idle();
+        let classes = ground.known.mirrors.keys();
+        self.expose_unnamed(ground, reachable, mentions, classes, from);
+        if ground.known.needs == needs_before {
+            self.callers.push(from);
+        } else {
+            self.asked.push(from.caller);
+        }
+    }
+
+    /// What never ran may run now, if the program does something new.
+    pub(super) fn look_at_idle_again(
+        &mut self,
+        ground: &mut Ground<'_>,
+        reachable: &mut Reachable,
+        mentions: &mut Mentions,
+    ) {
+        if !self.spares_idle || ground.likely.knows_what_is_idle() {
+            return;
+        }
+        let needs_before = ground.known.needs;
+        for from in self.callers.clone() {
+            let classes = ground.known.mirrors.keys();
+            self.expose_unnamed(ground, reachable, mentions, classes, from);
+        }
+        self.spares_idle = ground.known.needs != needs_before;
+    }
+
+    /// A class has come whose objects may be among those.
+    pub(super) fn expose_if_open(
+        &mut self,
+        ground: &mut Ground<'_>,
+        reachable: &mut Reachable,
+        mentions: &mut Mentions,
+        class: ClassKey,
+    ) {
+        let mirrors = &ground.known.mirrors;
+        let is_loader = |key: &ClassKey| &*mirrors.get(*key).name == CLASS_LOADER;
+        let callers = self.callers.clone();
+        if let Some(from) = self.loaders
+            && mirrors.supertypes(class).iter().any(is_loader)
+        {
+            self.expose_loader(ground, reachable, mentions, class, from.from(Caller::Application));
+        }
+        for from in callers {
+            self.expose_unnamed(ground, reachable, mentions, [class], from);
+        }
+    }
+
+    /// Selects what classes have of what types outside the filter declare.
+    fn expose_unnamed(
+        &mut self,
+        ground: &mut Ground<'_>,
+        reachable: &mut Reachable,
+        mentions: &mut Mentions,
+        classes: impl IntoIterator<Item = ClassKey>,
+        from: Source,
+    ) {
+        let mut found = Vec::new();
+        for class in classes {
+            for signature in ground.known.declared_outside(class, from.caller) {
+                if !self.is_spared(ground, mentions, class, signature, from) {
+                    found.push((class, signature));
+                    self.having.entry(signature).or_default().insert(class);
+                }
+            }
+        }
+        for (class, signature) in found {
+            if self.having[&signature].len() <= MOST_CLASSES {
+                reachable.select_unnamed(ground, class, signature, from);
+            }
+        }
+    }
+
+    /// Whether a method is left alone on objects of a class that nobody names.
+    fn is_spared(
+        &self,
+        ground: &mut Ground<'_>,
+        mentions: &mut Mentions,
+        class: ClassKey,
+        signature: Signature,
+        from: Source,
+    ) -> bool {
+        let Ground { known, methods, likely } = ground;
+        if known.mirrors.get(class).lambda_host().is_some() {
+            return known.home(class).is_none_or(|host| methods.is_left_running(known, host));
+        }
+        let places = methods.places_of_unnamed(known, class, signature, from.caller);
+        let never_ran = |place: &ClassKey| methods.has_never_run_here(known, *place, signature);
+        let spares_idle = self.spares_idle && likely.knows_what_is_idle();
+        let is_idle = spares_idle && places.iter().all(never_ran);
+        is_idle && (known.is_of_object(signature) || mentions.withholds(ground, class, signature, from))
     }
 }
 
@@ -109,140 +274,5 @@ impl Methods {
         let mut places = known.places_of(class, signature, caller);
         places.retain(|place| !self.is_left_running(known, *place));
         places
-    }
-}
-
-impl CallGraph {
-    /// The JVM has the application's class loaders load what code of the graph names.
-    pub(super) fn expose_loaders(&mut self, from: Source) {
-        if self.escape.opaque.loaders.is_some() {
-            return;
-        }
-        let from = from.via(Way::Loader);
-        let needs_before = self.known.needs;
-        let loaders = self.known.mirrors.visible(CLASS_LOADER, LoaderId::BOOT);
-        let classes: Vec<ClassKey> =
-            loaders.into_iter().flat_map(|loader| self.known.mirrors.subtypes(loader)).collect();
-        classes.into_iter().for_each(|class| self.expose_loader(class, from));
-        self.escape.opaque.loaders = (self.known.needs == needs_before).then_some(from);
-    }
-
-    fn expose_loader(&mut self, class: ClassKey, from: Source) {
-        self.expose_unnamed([class], from);
-        let mirror = self.known.mirrors.get(class);
-        if mirror.linked && !mirror.is_abstract_class() && !mirror.loader.is_jdk() {
-            // The JVM calls it, also where the JDK's code is instrumented.
-            let signature = self.known.mirrors.intern_signature(LOAD_CLASS.0, LOAD_CLASS.1);
-            let mut selected = Vec::new();
-            self.select_for(class, signature, from, &mut selected);
-            selected.into_iter().for_each(|method| self.methods.raise(method, UNNAMED));
-        }
-    }
-
-    /// The thread leaves the filter, and comes to any objects there.
-    pub(super) fn open_up(&mut self, from: Source) {
-        let caller = from.caller;
-        if self.escape.opaque.callers.iter().any(|known| known.caller == caller) {
-            return;
-        }
-        if self.escape.opaque.asked.contains(&caller) {
-            // All classes would have to be looked at once more, for each method that leaves the filter, to find the same missing.
-            self.known.needs += 1;
-            return;
-        }
-        self.plan.reflection.expect(&self.known, &mut self.plan.to_hotswap);
-        if self.known.options.without.has(Mechanism::Opaque) {
-            return;
-        }
-        let needs_before = self.known.needs;
-        self.escape.opaque.spares_idle = self.likely.knows_what_is_idle();
-        self.expose_unnamed(self.known.mirrors.keys(), from);
-        let opaque = &mut self.escape.opaque;
-        if self.known.needs == needs_before {
-            opaque.callers.push(from);
-        } else {
-            opaque.asked.push(caller);
-        }
-    }
-
-    /// What never ran may run now, if the program does something new.
-    pub(super) fn look_at_idle_again(&mut self) {
-        if !self.escape.opaque.spares_idle || self.likely.knows_what_is_idle() {
-            return;
-        }
-        let needs_before = self.known.needs;
-        for from in self.escape.opaque.callers.clone() {
-            self.expose_unnamed(self.known.mirrors.keys(), from);
-        }
-        self.escape.opaque.spares_idle = self.known.needs != needs_before;
-    }
-
-    /// A class has come whose objects may be among those.
-    pub(super) fn expose_if_open(&mut self, class: ClassKey) {
-        let is_loader = |key: &ClassKey| &*self.known.mirrors.get(*key).name == CLASS_LOADER;
-        let callers = self.escape.opaque.callers.clone();
-        if let Some(from) = self.escape.opaque.loaders
-            && self.known.mirrors.supertypes(class).iter().any(is_loader)
-        {
-            self.expose_loader(class, from.from(Caller::Application));
-        }
-        callers.into_iter().for_each(|from| self.expose_unnamed([class], from));
-    }
-
-    /// Selects what classes have of what types outside the filter declare.
-    fn expose_unnamed(&mut self, classes: impl IntoIterator<Item = ClassKey>, from: Source) {
-        let mut found = Vec::new();
-        for class in classes {
-            for signature in self.known.declared_outside(class, from.caller) {
-                if !self.escape.is_spared(&mut self.known, &mut self.methods, &self.likely, class, signature, from) {
-                    found.push((class, signature));
-                    self.escape.opaque.having.entry(signature).or_default().insert(class);
-                }
-            }
-        }
-        for (class, signature) in found {
-            if self.escape.opaque.having[&signature].len() <= MOST_CLASSES {
-                self.expose_method_of_unnamed(class, signature, from);
-            }
-        }
-    }
-
-    fn expose_method_of_unnamed(&mut self, class: ClassKey, signature: Signature, from: Source) {
-        if self.known.mirrors.get(class).lambda_host().is_some() {
-            self.reachable.hidden.push_unnamed(class, signature, from.cause);
-            return;
-        }
-        let mut places = self.known.places_of(class, signature, from.caller);
-        places.retain(|place| {
-            let is_left = self.methods.is_left_running(&self.known, *place);
-            if is_left {
-                self.methods.passed_over.add(*place, signature, Obstacle::Running, from.cause);
-            }
-            !is_left
-                && !self.reachable.watched.is_watched(&self.known, &self.methods, &self.likely, *place, signature, from)
-        });
-        let mut selected: Vec<MethodId> = Vec::new();
-        self.select_at(places, signature, from, &mut selected);
-        selected.into_iter().for_each(|method| self.methods.raise(method, UNNAMED));
-    }
-
-    /// Whether classes may be changed because of objects that nobody names.
-    pub fn changes_unnamed(&self) -> bool {
-        !self.known.roots_only
-            && self.known.options.scheme != Scheme::Total
-            && self.known.options.jdk != JdkMethods::All
-    }
-
-    /// Whether a class is the application's, as far as it is known.
-    pub fn is_of_application(&self, class: ClassId) -> bool {
-        self.known.mirrors.by_id(class).is_some_and(|key| !self.known.mirrors.get(key).loader.is_jdk())
-    }
-
-    /// Threads are in these classes' code, and stay there: HotSpot would never compile it again for a loop that goes on in it, once the class
-    /// is changed.
-    pub fn set_running(&mut self, classes: Vec<ClassId>) {
-        for key in classes.into_iter().filter_map(|class| self.known.mirrors.by_id(class)).collect::<Vec<_>>() {
-            self.known.mirrors.get_mut(key).running = true;
-        }
     }
 }

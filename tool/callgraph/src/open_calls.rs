@@ -11,9 +11,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filter::Caller;
 use super::known::Known;
+use super::methods::Methods;
 use super::mirror::{ClassKey, Signature};
+use super::reachable::Reachable;
 use super::source::Source;
-use super::{CallGraph, Step, Work};
 
 /// A thread that was in a root when recording began.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,153 +60,174 @@ impl OnStacks {
             self.all.len() - 1
         })
     }
-}
 
-impl CallGraph {
-    /// The methods that are instrumented as roots. Of a root that is some lines, no stack says whether a thread is in them.
-    pub fn instrumented_roots(&self) -> Vec<MethodRef> {
-        let roots = self.methods.all().iter().filter(|method| !method.root_of.is_empty() && method.lines.is_none());
-        roots.filter_map(|method| self.reference(method.id)).collect()
-    }
-
-    /// Names an instrumented method as the target does.
-    pub fn reference(&self, method: MethodId) -> Option<MethodRef> {
-        let record = self.methods.record(method).filter(|record| record.refused.is_none() && !record.is_native)?;
-        let class = self.known.mirrors.get(record.key).id?;
-        Some(MethodRef { class, name: record.name.to_string(), descriptor: record.descriptor.to_string() })
-    }
-
-    /// These threads are inside roots already.
-    pub fn open_calls(&mut self, stacks: &[ThreadStack]) -> Step {
+    /// Those of threads that are inside roots already.
+    pub(super) fn of(known: &mut Known, stacks: &[ThreadStack]) -> OnStacks {
         let mut methods = OnStacks::default();
         for stack in stacks {
             // The outermost is a root.
             let mut by = None;
             for frame in &stack.frames {
-                by = methods.add(&mut self.known, &frame.method, by).or(by);
+                by = methods.add(known, &frame.method, by).or(by);
             }
         }
-        self.begin(Work::Open(methods))
+        methods
+    }
+
+    /// By their places.
+    pub(super) fn places(&self) -> std::ops::Range<usize> {
+        0..self.all.len()
+    }
+}
+
+/// What was seen to run below roots, on stacks that were looked at.
+#[derive(Debug, Default)]
+pub(super) struct Ran {
+    /// On how many stacks classes were.
+    classes: FxHashMap<ClassKey, u32>,
+    /// In how many samples methods were.
+    sampled: FxHashMap<(ClassKey, Signature), u32>,
+    /// Methods that were seen there.
+    seen: OnStacks,
+}
+
+impl Ran {
+    /// On how many stacks below roots a class was seen.
+    pub(super) fn stacks(&self, class: ClassKey) -> u32 {
+        self.classes.get(&class).copied().unwrap_or(0)
     }
 
     /// Threads were seen below roots in these calls.
-    pub fn ran_below_roots(&mut self, seen: &Seen) {
+    pub(super) fn add(&mut self, known: &mut Known, seen: &Seen) {
         for (class, stacks) in &seen.classes {
-            if let Some(key) = self.known.mirrors.by_id(*class) {
-                *self.plan.ran.entry(key).or_default() += stacks;
+            if let Some(key) = known.mirrors.by_id(*class) {
+                *self.classes.entry(key).or_default() += stacks;
             }
         }
         let mut places: Vec<Option<usize>> = Vec::with_capacity(seen.calls.len());
         for call in &seen.calls {
             let by = call.by.and_then(|by| *places.get(by as usize)?);
             let method = seen.methods.get(call.method as usize);
-            places.push(method.and_then(|method| self.plan.seen.add(&mut self.known, method, by)).or(by));
+            places.push(method.and_then(|method| self.seen.add(known, method, by)).or(by));
         }
     }
 
     /// The same by samples, which name methods (`a.b.C.m(I)V`): each stack's are these, the outermost first.
-    pub fn ran_in_samples(&mut self, names: &[String], stacks: impl Iterator<Item: Iterator<Item = usize>>) {
-        let roots = self.methods.all().iter().filter(|method| !method.root_of.is_empty());
+    pub(super) fn add_samples(
+        &mut self,
+        known: &mut Known,
+        methods: &Methods,
+        names: &[String],
+        stacks: impl Iterator<Item: Iterator<Item = usize>>,
+    ) {
+        let roots = methods.all().iter().filter(|method| !method.root_of.is_empty());
         let roots: FxHashSet<String> = roots.map(|method| method.java_name()).collect();
-        let methods: Vec<Option<(ClassKey, Signature)>> = names.iter().map(|name| self.only_named(name)).collect();
+        let methods: Vec<Option<(ClassKey, Signature)>> = names.iter().map(|name| known.only_named(name)).collect();
         let is_root: Vec<bool> = names.iter().map(|name| roots.contains(name)).collect();
         for stack in stacks {
             let below = stack.skip_while(|method| !is_root.get(*method).is_some_and(|is_root| *is_root));
             let mut by = None;
             let mut on_it: FxHashSet<(ClassKey, Signature)> = FxHashSet::default();
             for method in below.filter_map(|method| *methods.get(method)?) {
-                by = Some(self.plan.seen.add_of(&self.known, method, by));
+                by = Some(self.seen.add_of(known, method, by));
                 on_it.insert(method);
             }
-            on_it.iter().for_each(|method| *self.plan.sampled.entry(*method).or_default() += 1);
+            on_it.iter().for_each(|method| *self.sampled.entry(*method).or_default() += 1);
             let classes: FxHashSet<ClassKey> = on_it.into_iter().map(|(class, _)| class).collect();
-            classes.into_iter().for_each(|class| *self.plan.ran.entry(class).or_default() += 1);
+            classes.into_iter().for_each(|class| *self.classes.entry(class).or_default() += 1);
         }
     }
 
     /// Methods that were in one sample alone, and would not have probes without it, or not with the first: their code does not lead to them, or nobody else was
     /// seen in their class.
-    pub fn chosen_by_chance(&self) -> impl Iterator<Item = MethodId> {
-        let once = self.plan.sampled.iter().filter(|(_, samples)| **samples == 1);
+    pub(super) fn by_chance(&self, methods: &Methods) -> impl Iterator<Item = MethodId> {
+        let once = self.sampled.iter().filter(|(_, samples)| **samples == 1);
         once.filter_map(|((key, signature), _)| {
-            let id = self.methods.of(*key, *signature)?;
-            let is_found_so = self.methods.record(id)?.history.trigger == Trigger::Seen;
-            (is_found_so || self.plan.ran.get(key) == Some(&1)).then_some(id)
+            let id = methods.of(*key, *signature)?;
+            let is_found_so = methods.record(id)?.history.trigger == Trigger::Seen;
+            (is_found_so || self.classes.get(key) == Some(&1)).then_some(id)
         })
     }
 
+    /// Selects what was seen: it will be entered.
+    pub(super) fn expect_seen(&self, known: &mut Known, methods: &mut Methods, reachable: &mut Reachable) {
+        for at in self.seen.places() {
+            if let Some(id) = reachable.select_on_stack(known, methods, &self.seen, at) {
+                methods.raise(id, 1.0);
+                methods.expect(id);
+            }
+        }
+    }
+}
+
+impl Known {
     /// The method of a name, where one class has it. Samples do not tell namesakes from one another.
     fn only_named(&mut self, name: &str) -> Option<(ClassKey, Signature)> {
         let (path, descriptor) = name.split_at(name.find('(')?);
         let (class, method) = path.rsplit_once('.')?;
-        let &[class] = self.known.mirrors.named(&class.replace('.', "/")) else { return None };
-        Some((class, self.known.mirrors.intern_signature(method, descriptor)))
+        let &[class] = self.mirrors.named(&class.replace('.', "/")) else { return None };
+        Some((class, self.mirrors.intern_signature(method, descriptor)))
+    }
+}
+
+impl Methods {
+    /// The methods that are instrumented as roots. Of a root that is some lines, no stack says whether a thread is in them.
+    pub(super) fn instrumented_roots(&self, known: &Known) -> Vec<MethodRef> {
+        let roots = self.all().iter().filter(|method| !method.root_of.is_empty() && method.lines.is_none());
+        roots.filter_map(|method| self.reference(known, method.id)).collect()
     }
 
-    /// Selects what was seen, if it is not selected yet.
-    pub fn select_seen(&mut self) -> Step {
-        self.begin(Work::Seen)
-    }
-
-    /// Selects methods that are being executed, and takes them for entered.
-    pub(super) fn enter_open(&mut self, methods: &OnStacks) {
-        for at in 0..methods.all.len() {
-            if let Some(id) = self.select_on_stack(methods, at) {
-                self.methods.set_trigger(Trigger::Open);
-                self.enter(id);
-                // The code that is being executed has none.
-                self.plan.guards.unguard(&mut self.reachable.due, id);
-            }
-        }
-    }
-
-    /// Selects methods that were seen to run: they will be entered.
-    pub(super) fn expect_seen(&mut self) {
-        let seen = std::mem::take(&mut self.plan.seen);
-        for at in 0..seen.all.len() {
-            if let Some(id) = self.select_on_stack(&seen, at) {
-                self.methods.raise(id, 1.0);
-                self.methods.expect(id);
-            }
-        }
-        self.plan.seen = seen;
-    }
-
-    fn select_on_stack(&mut self, methods: &OnStacks, at: usize) -> Option<MethodId> {
-        let OnStack { class: key, signature, caller, below } = methods.all[at];
-        let mirror = self.known.mirrors.get(key);
-        if !self.known.options.admits_class(&mirror.name, mirror.loader, caller) {
-            return None;
-        }
-        match self.known.mirrors.method(key, signature) {
-            None if self.known.mirrors.methods(key).is_none() => {
-                self.known.need(key);
-                None
-            }
-            Some(method) if method.has_code() => {
-                // What is between them is not in the graph: the JDK's, or hidden.
-                let mut below = std::iter::successors(below, |at| methods.all[*at].below).map(|at| methods.all[at]);
-                let by = below.find_map(|it| self.methods.of(it.class, it.signature));
-                self.methods.set_trigger(Trigger::Seen);
-                self.select(key, signature, Source::new(caller, by, Way::Open))
-            }
-            _ => None,
-        }
+    /// Names an instrumented method as the target does.
+    pub(super) fn reference(&self, known: &Known, method: MethodId) -> Option<MethodRef> {
+        let record = self.record(method).filter(|record| record.refused.is_none() && !record.is_native)?;
+        let class = known.mirrors.get(record.key).id?;
+        Some(MethodRef { class, name: record.name.to_string(), descriptor: record.descriptor.to_string() })
     }
 
     /// The calls on these stacks that began before their methods were instrumented.
-    pub fn open_threads(&self, stacks: &[ThreadStack]) -> Vec<OpenThread> {
+    pub(super) fn open_threads(&self, known: &Known, stacks: &[ThreadStack]) -> Vec<OpenThread> {
         let open = |stack: &ThreadStack| {
             let replaced = stack.frames.iter().filter(|frame| frame.replaced);
             let calls = replaced.filter_map(|frame| {
-                let key = self.known.mirrors.by_id(frame.method.class)?;
-                let signature = self.known.mirrors.known_signature(&frame.method.name, &frame.method.descriptor)?;
-                let id = self.methods.of(key, signature)?;
-                self.methods.record(id).filter(|record| record.refused.is_none() && !record.is_native)?;
+                let key = known.mirrors.by_id(frame.method.class)?;
+                let signature = known.mirrors.known_signature(&frame.method.name, &frame.method.descriptor)?;
+                let id = self.of(key, signature)?;
+                self.record(id).filter(|record| record.refused.is_none() && !record.is_native)?;
                 Some(id)
             });
             OpenThread { thread: stack.thread, name: stack.name.clone(), calls: calls.collect() }
         };
         stacks.iter().map(open).filter(|thread| !thread.calls.is_empty()).collect()
+    }
+}
+
+impl Reachable {
+    /// Selects a method that is, or was, in this place of a stack.
+    pub(super) fn select_on_stack(
+        &mut self,
+        known: &mut Known,
+        methods: &mut Methods,
+        on: &OnStacks,
+        at: usize,
+    ) -> Option<MethodId> {
+        let OnStack { class: key, signature, caller, below } = on.all[at];
+        let mirror = known.mirrors.get(key);
+        if !known.options.admits_class(&mirror.name, mirror.loader, caller) {
+            return None;
+        }
+        match known.mirrors.method(key, signature) {
+            None if known.mirrors.methods(key).is_none() => {
+                known.need(key);
+                None
+            }
+            Some(method) if method.has_code() => {
+                // What is between them is not in the graph: the JDK's, or hidden.
+                let mut below = std::iter::successors(below, |at| on.all[*at].below).map(|at| on.all[at]);
+                let by = below.find_map(|it| methods.of(it.class, it.signature));
+                methods.set_trigger(Trigger::Seen);
+                self.select(known, methods, key, signature, Source::new(caller, by, Way::Open))
+            }
+            _ => None,
+        }
     }
 }

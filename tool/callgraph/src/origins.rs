@@ -6,14 +6,16 @@ use headwater_protocol::MethodId;
 use headwater_terms::reach::{Obstacle, Trigger, Way};
 use rustc_hash::FxHashSet;
 
-use super::CallGraph;
 use super::cause::{Cause, History, Moment};
 use super::filter::NEVER;
 use super::guards::Called;
 use super::known::Known;
+use super::methods::Methods;
 use super::mirror::{ClassKey, Signature, VERY_MANY};
+use super::plan::Plan;
+use super::reachable::Reachable;
 use super::record::{Drop, MethodRecord};
-use super::source::Source;
+use super::source;
 
 /// Where a method comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,39 +70,64 @@ impl Known {
         let (name, descriptor) = self.mirrors.signature(signature).clone();
         Unselected { class: class.clone(), name, descriptor, why, origin: self.origin(cause) }
     }
-}
 
-impl CallGraph {
     /// What became of a method that was selected.
-    pub fn fate(&self, method: &MethodRecord) -> Fate {
+    pub(super) fn fate(&self, method: &MethodRecord) -> Fate {
         let History { cause, trigger, found, probed, was_unnamed } = method.history;
         let lacks = match method.drop {
             _ if method.refused.is_some() => Some(Obstacle::Refused),
             Drop::Done => Some(Obstacle::Dropped),
             _ if method.in_place => None,
-            _ if !self.known.mirrors.get(method.key).linked => Some(Obstacle::NotLinked),
+            _ if !self.mirrors.get(method.key).linked => Some(Obstacle::NotLinked),
             _ => Some(Obstacle::Limits),
         };
-        Fate { origin: self.known.origin(cause), trigger, found, was_unnamed, probed, lacks }
+        Fate { origin: self.origin(cause), trigger, found, was_unnamed, probed, lacks }
     }
 
+    /// Names of the classes that are loaded, but for the JDK's, and for those that the JVM makes for code.
+    pub(super) fn application_classes(&self) -> impl Iterator<Item = &Arc<str>> {
+        let is_meant = |key: &ClassKey| {
+            let mirror = self.mirrors.get(*key);
+            mirror.linked && !mirror.loader.is_jdk() && mirror.lambda_host().is_none() && !mirror.is_made_for_code()
+        };
+        self.mirrors.names().filter(move |(_, classes)| classes.iter().any(is_meant)).map(|(name, _)| name)
+    }
+}
+
+impl Methods {
+    /// A call names a class outside the filter, or a method that has no code.
+    pub(super) fn pass_over_named(&mut self, known: &Known, owner: ClassKey, (signature, from): source::Called) {
+        let cause = from.through(owner).cause;
+        let why = if !known.is_inside(owner, from.caller) {
+            let is_never = NEVER.contains(&&*known.mirrors.get(owner).name);
+            if is_never { Obstacle::Unmodifiable } else { Obstacle::Jdk }
+        } else if known.mirrors.method(owner, signature).is_some_and(|method| method.is_abstract()) {
+            Obstacle::Abstract
+        } else {
+            return;
+        };
+        self.passed_over.add(owner, signature, why, cause);
+    }
+}
+
+impl Plan {
     /// The methods that were reached and not selected, as far as they are known. One may be there more than once: what is surest comes first.
-    pub fn passed_over(&self) -> Vec<Unselected> {
+    pub(super) fn passed_over(&self, known: &Known, methods: &Methods, reachable: &Reachable) -> Vec<Unselected> {
         let mut found = Vec::new();
         // Of classes of one name one speaks for all: they are one to the reader.
-        let mut known = FxHashSet::default();
-        let is_selected = |class: ClassKey, signature| self.methods.of(class, signature).is_some();
-        let watched = self.reachable.watched.all();
+        let mut seen = FxHashSet::default();
+        let is_selected = |class: ClassKey, signature| methods.of(class, signature).is_some();
+        let watched = reachable.watched.all();
         let watched = watched.map(|(&(class, signature), from)| (class, signature, Obstacle::Watched, from.cause));
-        for (class, signature, why, cause) in self.methods.passed_over.all().chain(watched) {
-            let name = &self.known.mirrors.get(class).name;
-            if !is_selected(class, signature) && known.insert((name, signature)) {
-                found.push(self.known.unselected(name, signature, why, cause));
+        for (class, signature, why, cause) in methods.passed_over.all().chain(watched) {
+            let name = &known.mirrors.get(class).name;
+            if !is_selected(class, signature) && seen.insert((name, signature)) {
+                found.push(known.unselected(name, signature, why, cause));
             }
         }
-        for (by, Called { owner, name, descriptor }) in self.plan.guards.up() {
-            let signature = self.known.mirrors.known_signature(name, descriptor);
-            let namesakes = self.known.mirrors.named(owner).iter().take(VERY_MANY);
+        for (by, Called { owner, name, descriptor }) in self.guards.up() {
+            let signature = known.mirrors.known_signature(name, descriptor);
+            let namesakes = known.mirrors.named(owner).iter().take(VERY_MANY);
             let is_known = |signature| namesakes.clone().any(|it| is_selected(*it, signature));
             if !signature.is_some_and(is_known) {
                 let origin = Origin { by: Some(by), way: Way::Direct, through: None };
@@ -108,37 +135,14 @@ impl CallGraph {
                 found.push(Unselected { class, name, descriptor, why: Obstacle::Guarded, origin });
             }
         }
-        for (class, targets) in self.reachable.direct_pending.iter().chain(&self.reachable.virtual_pending) {
-            if self.known.mirrors.named(class).iter().any(|class| self.known.mirrors.get(*class).linked) {
+        for (class, targets) in reachable.direct_pending.iter().chain(&reachable.virtual_pending) {
+            if known.mirrors.named(class).iter().any(|class| known.mirrors.get(*class).linked) {
                 continue;
             }
             for ((signature, _), cause) in targets {
-                found.push(self.known.unselected(class, *signature, Obstacle::NotLoaded, *cause));
+                found.push(known.unselected(class, *signature, Obstacle::NotLoaded, *cause));
             }
         }
         found
-    }
-
-    /// A call names a class outside the filter, or a method that has no code.
-    pub(super) fn pass_over_named(&mut self, owner: ClassKey, signature: Signature, from: Source) {
-        let cause = from.through(owner).cause;
-        let why = if !self.known.is_inside(owner, from.caller) {
-            let is_never = NEVER.contains(&&*self.known.mirrors.get(owner).name);
-            if is_never { Obstacle::Unmodifiable } else { Obstacle::Jdk }
-        } else if self.known.mirrors.method(owner, signature).is_some_and(|method| method.is_abstract()) {
-            Obstacle::Abstract
-        } else {
-            return;
-        };
-        self.methods.passed_over.add(owner, signature, why, cause);
-    }
-
-    /// Names of the classes that are loaded, but for the JDK's, and for those that the JVM makes for code.
-    pub fn application_classes(&self) -> impl Iterator<Item = &Arc<str>> {
-        let is_meant = |key: &ClassKey| {
-            let mirror = self.known.mirrors.get(*key);
-            mirror.linked && !mirror.loader.is_jdk() && mirror.lambda_host().is_none() && !mirror.is_made_for_code()
-        };
-        self.known.mirrors.names().filter(move |(_, classes)| classes.iter().any(is_meant)).map(|(name, _)| name)
     }
 }

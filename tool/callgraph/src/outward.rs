@@ -3,10 +3,11 @@
 use headwater_protocol::LoaderId;
 use headwater_rewriter::{CallKind, CallSite, DynamicSite, descriptor_classes, parameters, returned};
 
-use super::CallGraph;
 use super::escape::Escape;
 use super::filter::Caller;
+use super::guards::Guards;
 use super::known::{Known, Target};
+use super::methods::Methods;
 use super::mirror::{ClassKey, OBJECT, Signature, VERY_MANY};
 use super::reachable::Reachable;
 
@@ -102,6 +103,14 @@ impl Known {
         }
         false
     }
+
+    /// Whether what a call on a class runs may be what it inherits from outside the filter: nothing inside is known to declare it.
+    pub(super) fn may_inherit_from_outside(&self, owner: ClassKey, (signature, caller): Target) -> bool {
+        let declares = |key: ClassKey| {
+            self.is_inside(key, caller) && self.mirrors.methods(key).is_none_or(|it| it.contains_key(&signature))
+        };
+        !self.mirrors.supertypes(owner).into_iter().any(declares)
+    }
 }
 
 impl Reachable {
@@ -113,10 +122,50 @@ impl Reachable {
         let on = |owner| self.virtual_on.get(owner)?.get(&target);
         owners.iter().any(|owner| on(owner).is_some_and(|reached| reached.leaves))
     }
+
+    /// A class has come on whose objects a virtual call leaves the filter; whether it did on none before.
+    pub(super) fn begin_to_leave(&mut self, known: &Known, owner: ClassKey, target: Target) -> bool {
+        let reached = self.virtual_on.get_mut(&owner).and_then(|on| on.get_mut(&target));
+        let Some(reached) = reached.filter(|reached| !reached.leaves) else { return false };
+        reached.leaves = true;
+        let name = known.mirrors.get(owner).name.clone();
+        self.leaving.entry(name).or_default().insert(target);
+        true
+    }
+
+    /// Methods that somebody has a handle of give their results to who knows whom.
+    pub(super) fn give_results_out(
+        &mut self,
+        known: &Known,
+        methods: &mut Methods,
+        guards: &mut Guards,
+        signature: Signature,
+    ) {
+        if descriptor_classes(returned(&known.mirrors.signature(signature).1)).next().is_none() {
+            return;
+        }
+        let expanded = methods.all().iter().filter(|method| method.signature == signature && method.expanded);
+        let keys: Vec<ClassKey> = expanded.map(|method| method.key).chain(self.hidden.declarers(signature)).collect();
+        keys.into_iter().for_each(|key| self.expand_again(methods, guards, key, signature));
+    }
+
+    /// Selects once more what a method calls, shown or hidden: by something that has come since, it may be more.
+    fn expand_again(&mut self, methods: &mut Methods, guards: &mut Guards, key: ClassKey, signature: Signature) {
+        let Some(method) = methods.of(key, signature) else {
+            self.hidden.push_again(key, signature);
+            return;
+        };
+        guards.expand_guards_again(&mut self.due, method);
+        if let Some(record) = methods.record_mut(method).filter(|record| record.expanded) {
+            record.expanded = false;
+            record.callees.clear();
+            self.due.push(method);
+        }
+    }
 }
 
 impl Escape {
-    /// What leaves the filter by a call that a method makes.
+    /// What leaves the filter by a call that a method of a class of this loader's makes.
     pub(super) fn leaving_by(
         &mut self,
         known: &mut Known,
@@ -124,7 +173,6 @@ impl Escape {
         call: &CallSite,
         by_constructor: bool,
         loader: LoaderId,
-        caller: Caller,
     ) -> Leaving {
         let is_static = matches!(call.kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew);
         let is_construction = &*call.name == "<init>";
@@ -142,7 +190,7 @@ impl Escape {
         // An exception keeps a text, and a value has nobody to call.
         let is_exception = call.owner.ends_with("Exception") || call.owner.ends_with("Error");
         let is_value = HARMLESS.contains(&&*call.owner) || is_construction && is_exception;
-        if calls_nobody || is_value && !takes_along || !self.leads_outside(known, reachable, call, loader, caller) {
+        if calls_nobody || is_value && !takes_along || !self.leads_outside(known, reachable, call, loader) {
             return Leaving::Nothing;
         }
         if takes_along { Leaving::Objects } else { Leaving::Control }
@@ -155,8 +203,8 @@ impl Escape {
         reachable: &Reachable,
         call: &CallSite,
         loader: LoaderId,
-        caller: Caller,
     ) -> bool {
+        let caller = known.options.caller(loader);
         let signature = known.mirrors.intern_signature(&call.name, &call.descriptor);
         let owners = known.mirrors.visible(&call.owner, loader);
         if owners.is_empty() {
@@ -187,44 +235,16 @@ impl Escape {
         }
         !stays
     }
-}
 
-impl CallGraph {
-    /// A class has come on whose objects a virtual call leaves the filter.
-    pub(super) fn begin_to_leave(&mut self, owner: ClassKey, target: Target) {
-        let reached = self.reachable.virtual_on.get_mut(&owner).and_then(|on| on.get_mut(&target));
-        if let Some(reached) = reached.filter(|reached| !reached.leaves) {
-            reached.leaves = true;
-            let name = self.known.mirrors.get(owner).name.clone();
-            self.reachable.leaving.entry(name).or_default().insert(target);
-            self.no_longer_stays(target.0);
-        }
-    }
-
-    /// A class has come that calls name: what they run may be what it inherits from outside the filter.
-    pub(super) fn begin_to_leave_if_inherited(&mut self, owner: ClassKey, (signature, caller): Target) {
-        let declares = |key: ClassKey| {
-            self.known.is_inside(key, caller)
-                && self.known.mirrors.methods(key).is_none_or(|it| it.contains_key(&signature))
-        };
-        if !self.known.mirrors.supertypes(owner).into_iter().any(declares) {
-            self.no_longer_stays(signature);
-        }
-    }
-
-    fn no_longer_stays(&mut self, called: Signature) {
-        let staying = self.escape.staying.remove(&called).unwrap_or_default();
-        staying.into_iter().for_each(|(key, signature)| self.expand_again(key, signature));
-    }
-
-    /// Methods that somebody has a handle of give their results to who knows whom.
-    pub(super) fn give_results_out(&mut self, signature: Signature) {
-        if descriptor_classes(returned(&self.known.mirrors.signature(signature).1)).next().is_none() {
-            return;
-        }
-        let expanded = self.methods.all().iter().filter(|method| method.signature == signature && method.expanded);
-        let keys: Vec<ClassKey> =
-            expanded.map(|method| method.key).chain(self.reachable.hidden.declarers(signature)).collect();
-        keys.into_iter().for_each(|key| self.expand_again(key, signature));
+    /// What such a call runs may lie outside from now on: the methods that make it are looked at again.
+    pub(super) fn no_longer_stays(
+        &mut self,
+        methods: &mut Methods,
+        reachable: &mut Reachable,
+        guards: &mut Guards,
+        called: Signature,
+    ) {
+        let staying = self.staying.remove(&called).unwrap_or_default();
+        staying.into_iter().for_each(|(key, signature)| reachable.expand_again(methods, guards, key, signature));
     }
 }

@@ -3,14 +3,13 @@
 use headwater_protocol::{ClassId, MethodId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::cause::Cause;
 use super::guards::Guards;
 use super::known::Known;
-use super::lines::Lines;
 use super::methods::Methods;
-use super::mirror::{ClassKey, Signature};
+use super::mirror::ClassKey;
 use super::natives::Natives;
-use super::open_calls::OnStacks;
+use super::open_calls::Ran;
+use super::record::MethodRecord;
 use super::reflection::Reflection;
 use super::sites::Sites;
 
@@ -19,6 +18,8 @@ use super::sites::Sites;
 pub(super) struct Plan {
     /// Classes with methods that were selected and are not instrumented yet.
     pub(super) to_hotswap: FxHashSet<ClassKey>,
+    /// So many methods' classes have been put there.
+    taken_up: usize,
     /// So many can be hotswapped soon; `None` if there is no limit.
     pub(super) room: Option<usize>,
     /// Methods whose instrumented code has been given to the JVM, and not been accepted by HotSpot yet.
@@ -27,12 +28,8 @@ pub(super) struct Plan {
     pub(super) loading: FxHashMap<ClassKey, Vec<MethodId>>,
     /// Methods that are to be dropped, or were since somebody asked.
     pub(super) dropping: Vec<MethodId>,
-    /// On how many stacks below roots classes were seen.
-    pub(super) ran: FxHashMap<ClassKey, u32>,
-    /// In how many samples methods were.
-    pub(super) sampled: FxHashMap<(ClassKey, Signature), u32>,
-    /// Methods that were seen there.
-    pub(super) seen: OnStacks,
+    /// What was seen to run.
+    pub(super) ran: Ran,
     pub(super) guards: Guards,
     pub(super) reflection: Reflection,
     pub(super) natives: Natives,
@@ -79,19 +76,51 @@ impl Plan {
         classes
     }
 
-    /// A method that is to be instrumented from now on.
-    pub(super) fn add_record(
-        &mut self,
-        known: &Known,
-        methods: &mut Methods,
-        key: ClassKey,
-        signature: Signature,
-        lines: Option<Lines>,
-        cause: Cause,
-    ) -> MethodId {
-        let id = methods.add(known, key, signature, lines, cause);
-        self.to_hotswap.insert(key);
-        self.natives.want(known, key, signature);
-        id
+    /// What was selected since the last time is to be instrumented.
+    pub(super) fn take_up(&mut self, known: &Known, methods: &Methods) {
+        for record in methods.all()[self.taken_up..].iter().filter(|record| !record.is_native) {
+            self.to_hotswap.insert(record.key);
+            self.natives.want(known, record.key, record.signature);
+        }
+        self.taken_up = methods.all().len();
+    }
+
+    /// From now on nothing but the roots is instrumented; the classes to be retransformed for that.
+    pub(super) fn keep_only_roots(&mut self, known: &Known, methods: &Methods) -> Vec<ClassId> {
+        self.to_hotswap.clear();
+        let is_other = |method: &&MethodRecord| {
+            method.submitted && method.refused.is_none() && !method.is_native && method.root_of.is_empty()
+        };
+        let others = methods.all().iter().filter(is_other).map(|method| method.key);
+        let others = others.chain(self.reflection.probed()).chain(self.natives.probed());
+        let others = others.chain(self.passed()).chain(self.sites.probed());
+        let mut classes: Vec<ClassId> = others.filter_map(|key| known.mirrors.get(key).id).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        classes
+    }
+
+    /// A class has been linked, with the code that it got when it was loaded or, because its thread did not wait for that, with its own.
+    pub(super) fn came(&mut self, methods: &mut Methods, key: ClassKey, probed: bool) {
+        let submitted = self.loading.remove(&key).unwrap_or_default();
+        if !probed && (!submitted.is_empty() || self.passed.contains(&key)) {
+            self.to_hotswap.insert(key);
+        }
+        for id in submitted {
+            if probed {
+                methods.is_in_place(id);
+            } else if let Some(record) = methods.record_mut(id) {
+                // Whoever links a class is about to call it.
+                (record.submitted, record.called_next) = (false, true);
+            }
+        }
+    }
+
+    /// Of a class whose instrumented code is not accepted: the methods that it had been given for.
+    pub(super) fn take_submitted(&mut self, methods: &Methods, key: ClassKey) -> Vec<MethodId> {
+        let submitted = std::mem::take(&mut self.submitted).into_iter();
+        let (own, others) = submitted.partition(|id| methods.key_of(*id) == Some(key));
+        self.submitted = others;
+        own
     }
 }

@@ -12,26 +12,15 @@
 //!
 //! Why so, and at what cost: docs/decisions/receivers.md.
 
-use headwater_protocol::{ClassId, LoaderId};
-use headwater_rewriter::CallSite;
 use headwater_runtime_java::RECEIVING_CALLS;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::known::Target;
+use super::likely::Reading;
 use super::mirror::ClassKey;
 use super::policy::{MOST_SEEN, Mechanism};
-use super::source::{Called, Source, target};
-use super::{CallGraph, Step, Work};
-
-/// What of a virtual call's methods is not selected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Spare {
-    Nothing,
-    /// What has never run: the call is told what it is made on.
-    Idle,
-    /// What has never run and is watched: nobody can be told of the call.
-    Watched,
-}
+use super::reachable::Reachable;
+use super::source::{Called, Named, Spare, target};
 
 /// The calls that are told what they are made on.
 #[derive(Debug, Default)]
@@ -60,75 +49,58 @@ impl Receivers {
         self.targets.push(called);
         Some(number)
     }
-}
 
-impl CallGraph {
-    /// A virtual call is about to be made on an object of a class, for the first time.
-    pub fn received(&mut self, call: u32, class: ClassId) -> Step {
-        match self.known.mirrors.by_id(class) {
-            Some(key) => {
-                self.plan.guards.receivers.seen.insert((call, key));
-                self.begin(Work::Received(call, key))
-            }
-            None => Step::Hotswap(Vec::new()),
-        }
+    /// A call is about to be made on an object of a class.
+    pub(super) fn saw(&mut self, call: u32, class: ClassKey) {
+        self.seen.insert((call, class));
     }
 
-    /// Selects what a call runs on objects of a class.
-    pub(super) fn receive(&mut self, call: u32, class: ClassKey) {
-        let Some((signature, from)) = self.plan.guards.receivers.targets.get(call as usize).copied() else { return };
-        let mut selected = Vec::new();
-        self.select_for(class, signature, from.through(class), &mut selected);
-        selected.into_iter().for_each(|method| self.methods.raise(method, 1.0));
+    /// What is called by it.
+    pub(super) fn called(&self, call: u32) -> Option<Called> {
+        self.targets.get(call as usize).copied()
     }
 
-    /// The number of a call that is to be told what it is made on, because that spares so many methods.
-    pub(super) fn number_of_receiving(
+    /// The number of a virtual call that is to be told what it is made on, because that spares so many methods.
+    pub(super) fn number_of(
         &mut self,
-        call: &CallSite,
-        loader: LoaderId,
-        from: Source,
+        reading: Reading<'_>,
+        reachable: &Reachable,
+        owner: Named<'_>,
+        called: Called,
         least: usize,
     ) -> Option<u32> {
-        let is_virtual = call.kind.is_virtual() && !call.kind.is_handle();
-        if !is_virtual || !self.likely.knows_what_is_idle() || self.known.options.without.has(Mechanism::Receivers) {
+        let Reading { known, likely, .. } = reading;
+        if !likely.knows_what_is_idle() || known.options.without.has(Mechanism::Receivers) {
             return None;
         }
-        let called = (self.known.mirrors.known_signature(&call.name, &call.descriptor)?, from);
-        let owners = self.known.mirrors.visible(&call.owner, loader);
-        let all_linked = owners.iter().all(|owner| self.known.mirrors.get(*owner).linked);
-        let spares = all_linked && owners.into_iter().any(|owner| self.idle_on(owner, target(called)) >= least);
-        if spares { self.plan.guards.receivers.number(called) } else { None }
+        let owners = known.mirrors.visible(owner.name, owner.loader);
+        let all_linked = owners.iter().all(|owner| known.mirrors.get(*owner).linked);
+        let spares = |owner| self.idle_on(reading, reachable, owner, target(called)) >= least;
+        let spares = all_linked && owners.into_iter().any(spares);
+        if spares { self.number(called) } else { None }
     }
 
     /// How many idle methods a call on a type can run.
-    fn idle_on(&mut self, owner: ClassKey, target: Target) -> usize {
-        if self
-            .reachable
-            .virtual_on
-            .get(&owner)
-            .and_then(|on| on.get(&target))
-            .is_some_and(|reached| reached.spared == Spare::Nothing)
-        {
+    fn idle_on(&mut self, reading: Reading<'_>, reachable: &Reachable, owner: ClassKey, target: Target) -> usize {
+        let reached = reachable.virtual_on.get(&owner).and_then(|on| on.get(&target));
+        if reached.is_some_and(|reached| reached.spared == Spare::Nothing) {
             return 0;
         }
-        if let Some(known) = self.plan.guards.receivers.idle.get(&(owner, target)) {
+        if let Some(known) = self.idle.get(&(owner, target)) {
             return *known;
         }
+        let Reading { known, methods, likely } = reading;
         let (signature, caller) = target;
         let (mut places, mut unknown) = (Vec::new(), Vec::new());
-        for class in self.known.mirrors.subtypes(owner) {
-            if !self.known.mirrors.get(class).is_abstract_class() {
-                self.known.selection(class, signature, caller, &mut places, &mut unknown);
+        for class in known.mirrors.subtypes(owner) {
+            if !known.mirrors.get(class).is_abstract_class() {
+                known.selection(class, signature, caller, &mut places, &mut unknown);
             }
         }
         places.sort_unstable();
         places.dedup();
-        let idle = places
-            .into_iter()
-            .filter(|place| self.likely.is_idle(&self.known, &self.methods, *place, signature))
-            .count();
-        self.plan.guards.receivers.idle.insert((owner, target), idle);
+        let idle = places.into_iter().filter(|place| likely.is_idle(known, methods, *place, signature)).count();
+        self.idle.insert((owner, target), idle);
         idle
     }
 }

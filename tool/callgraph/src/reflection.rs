@@ -11,20 +11,15 @@
 //!
 //! Why so, and at what cost: docs/decisions/reflection.md.
 
-use headwater_protocol::message::MethodRef;
-use headwater_protocol::{ClassId, LoaderId};
-use headwater_rewriter::ClassFile;
+use headwater_protocol::LoaderId;
+use headwater_rewriter::CallSite;
 use headwater_runtime_java::{OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO};
-use headwater_terms::reach;
 use rustc_hash::FxHashSet;
 
-use super::filter::{Caller, JdkMethods};
-use super::known::Known;
-use super::mirror::{ClassKey, Signature};
-use super::policy::BY_NAME;
-use super::receivers::Spare;
-use super::source::Source;
-use super::{CallGraph, Step, Work};
+use super::filter::JdkMethods;
+use super::known::{Known, Rewritten};
+use super::methods::Methods;
+use super::mirror::ClassKey;
 
 /// A way of running what an object stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,10 +112,8 @@ pub struct Invoker {
 pub(super) struct Reflection {
     reflection_used: bool,
     handles_used: bool,
-    /// The graph may initialise classes that its code does not name.
-    pub(super) initializes: Option<Source>,
     /// The classes whose invokers are probed.
-    pub(super) probed: FxHashSet<ClassKey>,
+    probed: FxHashSet<ClassKey>,
 }
 
 impl Reflection {
@@ -163,91 +156,62 @@ impl Reflection {
             }
         }
     }
-}
 
-fn names(pattern: &str, name: &str) -> bool {
-    pattern.strip_suffix('*').map_or(pattern == name, |beginning| name.starts_with(beginning))
-}
-
-impl CallGraph {
     /// A call in the graph: if it leads to reflection or handles, these are probed from now on.
-    pub(super) fn watch_reflection(&mut self, owner: &str, name: &str, from: Source) {
-        let is_it = |class: &str, method: &str| class == owner && names(method, name);
-        if INITIALIZE.iter().any(|(class, method)| is_it(class, method)) {
-            self.initialize_any(from);
-        }
+    pub(super) fn watch(&mut self, known: &Known, to_hotswap: &mut FxHashSet<ClassKey>, call: &CallSite) {
         for (way, class, method) in ENTRANCES {
-            if is_it(class, method) {
-                self.plan.reflection.use_way(&self.known, &mut self.plan.to_hotswap, way);
+            if is_of(call, class, method) {
+                self.use_way(known, to_hotswap, way);
             }
         }
     }
 
-    /// Code of the graph may initialise classes that it does not name: those that are loaded already, and those that come.
-    fn initialize_any(&mut self, from: Source) {
-        if self.plan.reflection.initializes.is_some() {
-            return;
-        }
-        let needs_before = self.known.needs;
-        let mut callees = Vec::new();
-        self.known.mirrors.keys().for_each(|key| self.select_initializers(key, from, &mut callees));
-        callees.into_iter().for_each(|callee| self.methods.raise(callee.method, BY_NAME));
-        let of_later = from.from(Caller::Application);
-        self.plan.reflection.initializes = (self.known.needs == needs_before).then_some(of_later);
+    /// The classes that were probed so.
+    pub(super) fn probed(&self) -> impl Iterator<Item = ClassKey> {
+        self.probed.iter().copied()
     }
 
     /// The invokers in a class file that are to be probed.
-    pub(super) fn invokers(&self, class: Option<ClassId>, file: &ClassFile<'_>) -> Vec<Invoker> {
-        let key = class.and_then(|class| self.known.mirrors.by_id(class));
-        let Some(key) = key.filter(|key| !self.known.roots_only && self.plan.reflection.probed.contains(key)) else {
+    pub(super) fn in_file(&self, known: &Known, rewritten: Rewritten<'_>) -> Vec<Invoker> {
+        let key = rewritten.class.and_then(|class| known.mirrors.by_id(class));
+        let Some(key) = key.filter(|key| !known.roots_only && self.probed.contains(key)) else {
             return Vec::new();
         };
-        let name = &self.known.mirrors.get(key).name;
-        let scope = if self.known.options.jdk == JdkMethods::All { OF_JDK_TOO } else { 0 };
+        let name = &known.mirrors.get(key).name;
+        let scope = if known.options.jdk == JdkMethods::All { OF_JDK_TOO } else { 0 };
         let mut invokers = Vec::new();
         for gate in GATES.iter().filter(|gate| *gate.class == **name) {
             let is_gate = |method: &str, descriptor: &str| {
                 gate.methods.iter().any(|(name, wanted)| *name == method && wanted.is_none_or(|it| it == descriptor))
             };
             let kind = if gate.way == Way::Handles { gate.kind + scope } else { gate.kind };
-            let methods = file.methods().iter().filter(|it| it.has_code() && is_gate(&it.name(), &it.descriptor()));
-            invokers.extend(methods.map(|method| Invoker { method_index: method.index, kind }));
+            let methods = rewritten.file.methods().iter();
+            let gates = methods.filter(|it| it.has_code() && is_gate(&it.name(), &it.descriptor()));
+            invokers.extend(gates.map(|method| Invoker { method_index: method.index, kind }));
         }
         invokers
     }
+}
 
+impl Methods {
     /// An invoker cannot be probed.
-    pub fn invoker_refused(&mut self, invoker: Invoker, reason: &str) {
+    pub(super) fn invoker_refused(&mut self, invoker: Invoker, reason: &str) {
         let gate = GATES.iter().find(|gate| gate.kind == invoker.kind & !OF_JDK_TOO);
         let method = gate.map_or(String::new(), |it| format!("{}.{}", it.class.replace('/', "."), it.methods[0].0));
-        self.methods.skip(method, format!("what it calls is not found: {reason}"));
+        self.skip(method, format!("what it calls is not found: {reason}"));
     }
+}
 
-    /// A thread in the graph is about to call a method, or one that overrides it, by reflection or a handle.
-    pub fn reflected(&mut self, method: &MethodRef) -> Step {
-        let Some(key) = self.known.mirrors.by_id(method.class) else { return self.begin(Work::Rest) };
-        let signature = self.known.mirrors.intern_signature(&method.name, &method.descriptor);
-        self.begin(Work::Reflected(key, signature))
-    }
+/// Whether a call may run initialisers of classes that no code names.
+pub(super) fn initializes_any(call: &CallSite) -> bool {
+    INITIALIZE.iter().any(|(class, method)| is_of(call, class, method))
+}
 
-    /// Selects what the call may run.
-    pub(super) fn reach_reflected(&mut self, key: ClassKey, signature: Signature) {
-        if self.known.mirrors.methods(key).is_none() {
-            self.known.need(key);
-            return;
-        }
-        // The JVM may name a class that only inherits the method, from an interface.
-        let is_virtual = self.known.mirrors.method(key, signature).is_none_or(|method| method.is_virtual());
-        let is_constructor = &*self.known.mirrors.signature(signature).0 == "<init>";
-        let (class, loader) = (self.known.mirrors.get(key).name.clone(), self.known.mirrors.get(key).loader);
-        let from = Source::new(Caller::Application, None, reach::Way::Reflected);
-        let mut callees = Vec::new();
-        if is_virtual && !is_constructor {
-            self.reach_virtual(&class, loader, (signature, from), Spare::Nothing, &mut callees);
-        }
-        // A handle of an overridden method calls just that, if a lookup by `findSpecial` made it.
-        self.reach_direct(&class, loader, (signature, from), Spare::Nothing, &mut callees);
-        self.reach_initializer(&class, loader, from, &mut callees);
-        callees.into_iter().for_each(|callee| self.methods.raise(callee.method, callee.probability));
-    }
+/// Whether it is of a method of a class.
+fn is_of(call: &CallSite, class: &str, method: &str) -> bool {
+    *call.owner == *class && names(method, &call.name)
+}
+
+fn names(pattern: &str, name: &str) -> bool {
+    pattern.strip_suffix('*').map_or(pattern == name, |beginning| name.starts_with(beginning))
 }

@@ -7,10 +7,12 @@ use headwater_terms::reach::Trigger;
 
 use super::CallGraph;
 use super::guards::Guarded;
-use super::known::Known;
+use super::known::{Known, Rewritten};
+use super::likely::Reading;
 use super::lines::Lines;
 use super::methods::Methods;
 use super::mirror::ClassKey;
+use super::reflection::Invoker;
 
 /// What a class file is rewritten for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +47,17 @@ pub struct Requests {
 }
 
 impl Methods {
-    pub(super) fn selected_in(&mut self, known: &mut Known, key: ClassKey, file: &ClassFile<'_>) -> Vec<Selected> {
+    /// The rewriter, or HotSpot, refuses a method.
+    fn refused(&mut self, method: MethodId, reason: String) {
+        let Some(record) = self.record_mut(method) else { return };
+        if record.refused.is_none() {
+            record.refused = Some(reason.clone());
+            let name = record.java_name();
+            self.skip(name, reason);
+        }
+    }
+
+    fn selected_in(&mut self, known: &mut Known, key: ClassKey, file: &ClassFile<'_>) -> Vec<Selected> {
         if self.in_class(key).is_empty() {
             return Vec::new();
         }
@@ -80,44 +92,46 @@ impl CallGraph {
             Occasion::Retransforming(id) => Some(id),
         };
         let selected = self.selected(occasion, loader, name, file);
+        let rewritten = Rewritten { class, loader, name, file };
+        let CallGraph { known, methods, likely, reachable, plan, .. } = self;
         let method = |method: &Selected| Request {
             method_index: method.method_index,
             id: method.id.0,
             place: method.lines.map_or(Place::Method, Lines::place),
         };
         let mut requests: Vec<Request> = selected.iter().map(method).collect();
-        requests.extend(self.invokers(class, file).into_iter().map(|invoker| Request {
+        requests.extend(plan.reflection.in_file(known, rewritten).into_iter().map(|invoker| Request {
             method_index: invoker.method_index,
             id: invoker.kind,
             place: Place::FirstArgument,
         }));
-        requests.extend(self.passages(loader, class, name, file).into_iter().map(|passage| Request {
+        requests.extend(plan.passages(known, rewritten).into_iter().map(|passage| Request {
             method_index: passage.method_index,
             id: passage.kind,
             place: passage.place,
         }));
-        requests.extend(self.native_calls(class, loader, name, file).into_iter().map(|call| Request {
+        requests.extend(plan.natives.in_file(known, rewritten).into_iter().map(|call| Request {
             method_index: call.method_index,
             id: call.id.0,
             place: Place::Call { offset: call.offset },
         }));
-        requests.extend(self.wait_places(class, loader, name, file, &selected).into_iter().map(|waits| Request {
+        requests.extend(plan.wait_places(known, rewritten, &selected).into_iter().map(|waits| Request {
             method_index: waits.method_index,
             id: waits.wait.number(),
             place: waits.place,
         }));
-        let constructors = self.exception_constructors(class, loader, name, file).into_iter();
-        requests.extend(constructors.map(|method_index| Request {
+        requests.extend(plan.exception_constructors(known, rewritten).into_iter().map(|method_index| Request {
             method_index,
             id: headwater_runtime_java::exception::MADE,
             place: Place::Constructed,
         }));
-        requests.extend(self.object_sites(class, loader, name, file, &selected).into_iter().map(|site| Request {
+        requests.extend(plan.sites.in_file(known, methods, rewritten, &selected).into_iter().map(|site| Request {
             method_index: site.method_index,
             id: site.number,
             place: Place::Allocation { offset: site.offset },
         }));
-        Requests { guards: self.guards(class, loader, name, file), others: requests }
+        let guards = plan.guards.in_file(Reading { known, methods, likely }, reachable, rewritten);
+        Requests { guards, others: requests }
     }
 
     /// The methods to be instrumented in a class file.
@@ -136,8 +150,11 @@ impl CallGraph {
         self.known.code.add(key, Some(file.bytes().to_vec()));
         let is_due = self.plan.to_hotswap.contains(&key);
         self.methods.set_trigger(Trigger::Foreseen);
-        self.foresee_overrides(key);
+        if let Some(supertypes) = self.likely.foresees_overrides(&self.known, key) {
+            self.reachable.foresee_used(&mut self.known, &mut self.methods, key, &supertypes, false);
+        }
         self.foresee_in(key);
+        self.plan.take_up(&self.known, &self.methods);
         if !is_due {
             // What was foreseen is instrumented right here.
             self.plan.to_hotswap.remove(&key);
@@ -163,12 +180,13 @@ impl CallGraph {
         self.known.code.add(key, Some(file.bytes().to_vec()));
         self.apply_while_loading(key, name);
         if self.known.options.scheme == Scheme::Total {
-            self.select_all_in(key);
+            self.reachable.select_all_in(&mut self.known, &mut self.methods, key);
         }
-        if by_graph {
-            self.foresee_instances(key);
+        if by_graph && let Some(supertypes) = self.likely.foresees_instances(&self.known, key) {
+            self.reachable.foresee_used(&mut self.known, &mut self.methods, key, &supertypes, true);
         }
         self.foresee_in(key);
+        self.plan.take_up(&self.known, &self.methods);
         self.plan.natives.find_while_loading(&mut self.known, &mut self.methods, &mut self.plan.to_hotswap, key);
         // Whatever was selected by now is instrumented right here.
         self.plan.to_hotswap.remove(&key);
@@ -179,30 +197,9 @@ impl CallGraph {
         selected
     }
 
-    /// A class has been linked, with the code that it got when it was loaded or, because its thread did not wait for that, with its own.
-    pub(super) fn came(&mut self, key: ClassKey, probed: bool) {
-        let submitted = self.plan.loading.remove(&key).unwrap_or_default();
-        if !probed && (!submitted.is_empty() || self.plan.passed.contains(&key)) {
-            self.plan.to_hotswap.insert(key);
-        }
-        for id in submitted {
-            if probed {
-                self.methods.is_in_place(id);
-            } else if let Some(record) = self.methods.record_mut(id) {
-                // Whoever links a class is about to call it.
-                (record.submitted, record.called_next) = (false, true);
-            }
-        }
-    }
-
     /// The rewriter refuses a method.
     pub fn refused(&mut self, method: MethodId, reason: String) {
-        let Some(record) = self.methods.record_mut(method) else { return };
-        if record.refused.is_none() {
-            record.refused = Some(reason.clone());
-            let name = record.java_name();
-            self.methods.skip(name, reason);
-        }
+        self.methods.refused(method, reason);
     }
 
     /// The rewriter finds none of a region's lines in a method: it is another method's.
@@ -212,25 +209,52 @@ impl CallGraph {
         }
     }
 
+    /// The rewriter has no room for guards: what is behind them is selected with the rest.
+    pub fn refuse_guards(&mut self, guarded: &[Guarded]) {
+        self.plan.guards.refuse(&mut self.reachable.due, guarded);
+    }
+
+    /// An invoker cannot be probed.
+    pub fn invoker_refused(&mut self, invoker: Invoker, reason: &str) {
+        self.methods.invoker_refused(invoker, reason);
+    }
+
+    /// A passage cannot be probed.
+    pub fn passage_refused(&mut self, class: &str, reason: &str) {
+        self.methods.passage_refused(class, reason);
+    }
+
+    /// A call cannot be probed.
+    pub fn native_call_refused(&mut self, native: MethodId, reason: &str) {
+        self.methods.native_call_refused(native, reason);
+    }
+
+    /// What a class of the JDK's would tell, or a call in another, cannot be told of.
+    pub fn wait_refused(&mut self, class: &str, reason: &str) {
+        self.methods.wait_refused(class, reason);
+    }
+
+    /// Objects that methods of a class make cannot be told of.
+    pub fn objects_refused(&mut self, class: &str, reason: &str) {
+        self.methods.objects_refused(class, reason);
+    }
+
     /// HotSpot refuses a class.
     pub fn class_refused(&mut self, class: ClassId, reason: String) {
         let Some(key) = self.known.mirrors.by_id(class) else { return };
         self.known.mirrors.get_mut(key).refused = true;
         self.plan.drop_refused(&mut self.methods, key);
         if self.plan.passed.contains(&key) {
-            let name = self.known.mirrors.get(key).name.clone();
-            match self.known.tells(&name) {
-                true => self.wait_refused(&name, &reason),
-                false => self.passage_refused(&name, &reason),
+            let name = &self.known.mirrors.get(key).name;
+            match self.known.tells(name) {
+                true => self.methods.wait_refused(name, &reason),
+                false => self.methods.passage_refused(name, &reason),
             }
         }
-        let (refused, others): (Vec<MethodId>, Vec<MethodId>) =
-            std::mem::take(&mut self.plan.submitted).into_iter().partition(|id| self.methods.key_of(*id) == Some(key));
-        self.plan.submitted = others;
         // Those that were instrumented before stay so: a refused retransformation changes nothing.
-        for id in refused {
-            if self.methods.record_mut(id).is_some_and(|record| !record.in_place) {
-                self.refused(id, reason.clone());
+        for id in self.plan.take_submitted(&self.methods, key) {
+            if self.methods.record(id).is_some_and(|record| !record.in_place) {
+                self.methods.refused(id, reason.clone());
             }
         }
     }
@@ -238,9 +262,7 @@ impl CallGraph {
     /// A class has its original code again, because nobody said in time what else.
     pub fn hotswap_again(&mut self, class: ClassId) {
         let Some(key) = self.known.mirrors.by_id(class) else { return };
-        let mut submitted = std::mem::take(&mut self.plan.submitted);
-        submitted.retain(|id| self.methods.key_of(*id) != Some(key));
-        self.plan.submitted = submitted;
+        self.plan.take_submitted(&self.methods, key);
         self.plan.drop_again(&mut self.methods, key);
         self.plan.to_hotswap.insert(key);
     }

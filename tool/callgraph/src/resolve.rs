@@ -1,24 +1,20 @@
-//! From calls to the methods that they can run: class hierarchy analysis over the loaded classes (JFluid 6.2), and its
-//! application to classes that come later.
+//! From calls to the methods that they can run: class hierarchy analysis over the loaded classes (JFluid 6.2).
 
 use std::sync::Arc;
 
-use headwater_protocol::{LoaderId, MethodId};
-use headwater_terms::Scheme;
-use headwater_terms::reach::Obstacle;
-use rustc_hash::{FxHashMap, FxHashSet};
+use headwater_protocol::MethodId;
+use headwater_terms::reach::{Obstacle, Way};
+use rustc_hash::FxHashSet;
 
-use super::CallGraph;
-use super::cause::Cause;
 use super::filter::Caller;
-use super::known::{Known, Target};
-use super::likely::of_target;
+use super::known::Known;
+use super::likely::{Ground, Likely, Reading, of_target};
+use super::methods::Methods;
 use super::mirror::{CLINIT, ClassKey, Declared, Signature};
-use super::policy::{INITIALIZER, LEAST_SHARE, LOADED_LATER};
+use super::policy::{BY_NAME, INITIALIZER, LOADED_LATER};
 use super::reachable::{Applied, Reachable, Reached};
-use super::receivers::Spare;
-use super::record::{Callee, PatternIndex};
-use super::source::{Called, Source, target};
+use super::record::Callee;
+use super::source::{Called, Named, Source, Spare};
 
 impl Known {
     /// The classes that declare what a virtual call runs on objects of a class.
@@ -106,225 +102,252 @@ impl Known {
         }
         Some(found)
     }
-}
 
-impl Reachable {
-    pub(super) fn virtual_calls_on(&self, owner: ClassKey) -> Vec<Called> {
-        let reached = self.virtual_on.get(&owner).into_iter().flatten();
-        reached.map(|((signature, caller), reached)| called(*signature, *caller, reached.cause)).collect()
+    /// Those of a class's methods that somebody reaches, each with who.
+    pub(super) fn declared(
+        &self,
+        class: ClassKey,
+        wanted: impl Fn(Signature) -> Option<Source>,
+    ) -> Vec<(Signature, Source)> {
+        let declared = self.mirrors.methods(class).into_iter().flat_map(|methods| methods.keys().copied());
+        declared.filter_map(|signature| Some((signature, wanted(signature)?))).collect()
     }
 }
 
-impl CallGraph {
+impl Methods {
+    /// Leaves out what has never run: the call is told what it is made on.
+    fn spare_idle(&mut self, known: &Known, likely: &Likely, places: &mut Vec<ClassKey>, (signature, from): Called) {
+        places.retain(|place| {
+            let is_idle = likely.is_idle(known, self, *place, signature);
+            if is_idle {
+                self.passed_over.add(*place, signature, Obstacle::Spared, from.cause);
+            }
+            !is_idle
+        });
+    }
+}
+
+impl Reachable {
     /// A virtual or interface call: every method that it runs on some loaded subtype; or but those that are spared because the
     /// call is told what it is made on.
     pub(super) fn reach_virtual(
         &mut self,
-        owner: &str,
-        loader: LoaderId,
+        ground: &mut Ground<'_>,
+        named: Named<'_>,
         (signature, from): Called,
         spare: Spare,
         callees: &mut Vec<Callee>,
     ) {
         let caller = from.caller;
-        self.reachable.virtual_anywhere.insert(signature, from);
+        self.virtual_anywhere.insert(signature, from);
         let what = Applied::Virtual((signature, caller), spare);
-        let owners = self.still_to_apply(owner, loader, &what);
-        let may_come = self.known.mirrors.may_come(&owners, loader);
+        let owners = self.still_to_apply(ground.known, named, &what);
+        let may_come = ground.known.mirrors.may_come(&owners, named.loader);
         if may_come {
-            let pending = self.reachable.virtual_pending.entry(owner.into()).or_default();
+            let pending = self.virtual_pending.entry(named.name.into()).or_default();
             pending.entry((signature, caller)).or_insert(from.cause);
         }
-        let (name, needs_at_first) = (owner, self.known.needs);
+        let needs_at_first = ground.known.needs;
         for owner in owners {
-            let known = self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&(signature, caller)));
+            let known = self.virtual_on.get(&owner).and_then(|on| on.get(&(signature, caller)));
             if let Some(known) = known.filter(|known| known.spared == Spare::Nothing || known.spared == spare) {
                 callees.extend(known.methods.iter());
                 continue;
             }
-            let from = from.through(owner);
-            let needs_before = self.known.needs;
-            let (mut selected, mut leaves) = (Vec::new(), false);
-            // A private method is the one that runs, whatever the object's class declares (JVMS 5.4.6).
-            let runs_own =
-                self.known.mirrors.method(owner, signature).is_some_and(|it| it.is_private() && !it.is_static());
-            if runs_own {
-                self.select_at(vec![owner], signature, from, &mut selected);
-            }
-            for subtype in self.known.mirrors.subtypes(owner).into_iter().filter(|_| !runs_own) {
-                if !self.known.mirrors.get(subtype).is_abstract_class() {
-                    let mut places = self.known.places_of(subtype, signature, caller);
-                    match spare {
-                        Spare::Nothing => {}
-                        Spare::Idle => self.spare_idle(&mut places, signature, from),
-                        Spare::Watched => places.retain(|place| {
-                            !self.reachable.watched.is_watched(
-                                &self.known,
-                                &self.methods,
-                                &self.likely,
-                                *place,
-                                signature,
-                                from,
-                            )
-                        }),
-                    }
-                    self.select_at(places, signature, from, &mut selected);
-                    leaves = leaves || self.known.inherits_from_outside(subtype, signature, caller);
-                }
-            }
-            selected.sort_unstable();
-            let classes = selected.len();
-            let methods: Arc<[Callee]> = selected
-                .chunk_by(PartialEq::eq)
-                .map(|same| Callee { method: same[0], probability: of_target(same.len(), classes) })
-                .collect();
+            let called = (signature, from.through(owner));
+            let needs_before = ground.known.needs;
+            let (methods, leaves) = self.select_on(ground, owner, called, spare);
             callees.extend(methods.iter());
-            if self.known.needs == needs_before {
+            if ground.known.needs == needs_before {
                 if leaves {
-                    self.reachable.leaving.entry(name.into()).or_default().insert((signature, caller));
+                    self.leaving.entry(named.name.into()).or_default().insert((signature, caller));
                 }
-                let reached = Reached { methods, spared: spare, leaves, cause: from.cause };
-                self.pass_over_named(owner, signature, from);
-                self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller), reached);
+                ground.methods.pass_over_named(ground.known, owner, called);
+                let reached = Reached { methods, spared: spare, leaves, cause: called.1.cause };
+                self.virtual_on.entry(owner).or_default().insert((signature, caller), reached);
             }
         }
-        if may_come && self.known.needs == needs_at_first {
-            self.has_applied(name, loader, what);
+        if may_come && ground.known.needs == needs_at_first {
+            self.has_applied(ground.known, named, what);
         }
     }
 
-    /// Leaves out what has never run: the call is told what it is made on.
-    fn spare_idle(&mut self, places: &mut Vec<ClassKey>, signature: Signature, from: Source) {
-        places.retain(|place| {
-            let is_idle = self.likely.is_idle(&self.known, &self.methods, *place, signature);
-            if is_idle {
-                self.methods.passed_over.add(*place, signature, Obstacle::Spared, from.cause);
+    /// Selects what a virtual call on a class can run; and whether it leaves the filter on objects of some.
+    fn select_on(
+        &mut self,
+        ground: &mut Ground<'_>,
+        owner: ClassKey,
+        (signature, from): Called,
+        spare: Spare,
+    ) -> (Arc<[Callee]>, bool) {
+        let Ground { known, methods, likely } = ground;
+        let (mut selected, mut leaves) = (Vec::new(), false);
+        // A private method is the one that runs, whatever the object's class declares (JVMS 5.4.6).
+        let runs_own = known.mirrors.method(owner, signature).is_some_and(|it| it.is_private() && !it.is_static());
+        if runs_own {
+            self.select_at(known, methods, vec![owner], (signature, from), &mut selected);
+        }
+        for subtype in known.mirrors.subtypes(owner).into_iter().filter(|_| !runs_own) {
+            if !known.mirrors.get(subtype).is_abstract_class() {
+                let mut places = known.places_of(subtype, signature, from.caller);
+                match spare {
+                    Spare::Nothing => {}
+                    Spare::Idle => methods.spare_idle(known, likely, &mut places, (signature, from)),
+                    Spare::Watched => places.retain(|place| {
+                        let reading = Reading { known, methods, likely };
+                        !self.watched.is_watched(reading, *place, signature, from)
+                    }),
+                }
+                self.select_at(known, methods, places, (signature, from), &mut selected);
+                leaves = leaves || known.inherits_from_outside(subtype, signature, from.caller);
             }
-            !is_idle
-        });
-    }
-
-    /// Selects what a virtual call runs on objects of a class.
-    pub(super) fn select_for(
-        &mut self,
-        class: ClassKey,
-        signature: Signature,
-        from: Source,
-        selected: &mut Vec<MethodId>,
-    ) {
-        let places = self.known.places_of(class, signature, from.caller);
-        self.select_at(places, signature, from, selected);
-    }
-
-    pub(super) fn select_at(
-        &mut self,
-        places: Vec<ClassKey>,
-        signature: Signature,
-        from: Source,
-        selected: &mut Vec<MethodId>,
-    ) {
-        selected.extend(places.into_iter().filter_map(|place| self.select(place, signature, from)));
+        }
+        selected.sort_unstable();
+        let classes = selected.len();
+        let methods = selected
+            .chunk_by(PartialEq::eq)
+            .map(|same| Callee { method: same[0], probability: of_target(same.len(), classes) })
+            .collect();
+        (methods, leaves)
     }
 
     /// A static or special call: the method that the name resolves to (JVMS 5.4.3.3).
     pub(super) fn reach_direct(
         &mut self,
-        owner: &str,
-        loader: LoaderId,
+        ground: &mut Ground<'_>,
+        named: Named<'_>,
         (signature, from): Called,
         spare: Spare,
         callees: &mut Vec<Callee>,
     ) {
         let caller = from.caller;
         let what = Applied::Direct((signature, caller), spare);
-        let owners = self.still_to_apply(owner, loader, &what);
-        let may_come = self.known.mirrors.may_come(&owners, loader);
+        let owners = self.still_to_apply(ground.known, named, &what);
+        let may_come = ground.known.mirrors.may_come(&owners, named.loader);
         if may_come {
-            let pending = self.reachable.direct_pending.entry(owner.into()).or_default();
+            let pending = self.direct_pending.entry(named.name.into()).or_default();
             pending.entry((signature, caller)).or_insert(from.cause);
             // It may be here already, and extend what is above it.
-            self.reach_inherited(owner, (signature, from), callees);
+            self.reach_inherited(ground, named.name, (signature, from), callees);
         }
-        let (name, needs_at_first, mut spares) = (owner, self.known.needs, false);
+        let (needs_at_first, mut spares) = (ground.known.needs, false);
         for owner in owners {
-            if let Some(known) = self.reachable.direct_done.get(&(owner, signature, caller)) {
+            if let Some(known) = self.direct_done.get(&(owner, signature, caller)) {
                 callees.extend(known.map(|method| Callee { method, probability: 1.0 }));
                 continue;
             }
-            let needs_before = self.known.needs;
+            let needs_before = ground.known.needs;
             let (mut selected, mut spared) = (None, false);
             // Superclasses come before superinterfaces where both are on the way up: `supertypes` goes level by level, so
             // the nearest declaration is found first; a second one, of an interface, does no harm.
-            for key in self.known.mirrors.supertypes(owner) {
-                let mirror = self.known.mirrors.get(key);
-                if !self.known.options.admits_class(&mirror.name, mirror.loader, caller) {
+            for key in ground.known.mirrors.supertypes(owner) {
+                let mirror = ground.known.mirrors.get(key);
+                if !ground.known.options.admits_class(&mirror.name, mirror.loader, caller) {
                     continue;
                 }
-                match self.known.mirrors.method(key, signature) {
+                match ground.known.mirrors.method(key, signature) {
                     Some(method) if method.has_code() || method.is_native() => {
-                        spared = spare == Spare::Watched
-                            && self.reachable.watched.is_watched(
-                                &self.known,
-                                &self.methods,
-                                &self.likely,
-                                key,
-                                signature,
-                                from,
-                            );
-                        selected = if spared { None } else { self.select(key, signature, from) };
+                        spared =
+                            spare == Spare::Watched && self.watched.is_watched(ground.reading(), key, signature, from);
+                        selected = match spared {
+                            true => None,
+                            false => self.select(ground.known, ground.methods, key, signature, from),
+                        };
                         break;
                     }
                     Some(_) => {}
-                    None if self.known.mirrors.methods(key).is_none() => {
-                        self.known.need(key);
+                    None if ground.known.mirrors.methods(key).is_none() => {
+                        ground.known.need(key);
                     }
                     None => {}
                 }
             }
             callees.extend(selected.map(|method| Callee { method, probability: 1.0 }));
             // Before it is linked, what is above it is not known.
-            if self.known.needs == needs_before && self.known.mirrors.get(owner).linked && !spared {
-                self.pass_over_named(owner, signature, from);
-                self.reachable.direct_done.insert((owner, signature, caller), selected);
+            if ground.known.needs == needs_before && ground.known.mirrors.get(owner).linked && !spared {
+                ground.methods.pass_over_named(ground.known, owner, (signature, from));
+                self.direct_done.insert((owner, signature, caller), selected);
             }
             spares |= spared;
         }
-        if may_come && !spares && self.known.needs == needs_at_first {
-            self.has_applied(name, loader, what);
+        if may_come && !spares && ground.known.needs == needs_at_first {
+            self.has_applied(ground.known, named, what);
         }
+    }
+
+    /// A static method that a class inherits, which may never be linked: it is looked for from its superclass on.
+    fn reach_inherited(&mut self, ground: &mut Ground<'_>, owner: &str, called: Called, callees: &mut Vec<Callee>) {
+        for (name, loader) in self.unlinked.extended_by(ground.known, owner) {
+            let super_class = Named { name: &name, loader };
+            self.reach_direct(ground, super_class, called, Spare::Nothing, callees);
+        }
+    }
+
+    /// A class is being loaded: what has been called on its name may be inherited, and is looked for when methods may be asked for.
+    pub(super) fn reach_what_it_inherits(&mut self, known: &Known, class: ClassKey, name: &Arc<str>) {
+        let mirror = known.mirrors.get(class);
+        let (Some(super_name), loader) = (mirror.super_names.first().cloned(), mirror.loader) else { return };
+        let targets = self.direct_pending.get(name).into_iter().flatten();
+        let inherited = targets.filter(|((signature, _), _)| known.mirrors.method(class, *signature).is_none());
+        let called = inherited.map(|(&(signature, caller), &cause)| (signature, Source { caller, cause }));
+        self.unlinked.call_later(name, called);
+        self.unlinked.loading(name.clone(), super_name, loader);
+    }
+
+    /// Goes on with what has been called by inheritance, until the current work is done.
+    pub(super) fn reach_inherited_later(&mut self, ground: &mut Ground<'_>) {
+        let mut callees = Vec::new();
+        for (name, called) in self.unlinked.called() {
+            self.reach_inherited(ground, &name, called, &mut callees);
+        }
+        callees.into_iter().for_each(|callee| ground.methods.raise(callee.method, callee.probability * LOADED_LATER));
     }
 
     /// Code in the graph may initialise a class, and with it its supertypes (JVMS 5.5).
-    pub(super) fn reach_initializer(&mut self, class: &str, loader: LoaderId, from: Source, callees: &mut Vec<Callee>) {
+    pub(super) fn reach_initializer(
+        &mut self,
+        known: &mut Known,
+        methods: &mut Methods,
+        named: Named<'_>,
+        from: Source,
+        callees: &mut Vec<Callee>,
+    ) {
         let what = Applied::Initializer(from.caller);
-        let classes = self.still_to_apply(class, loader, &what);
-        let may_come = self.known.mirrors.may_come(&classes, loader);
+        let classes = self.still_to_apply(known, named, &what);
+        let may_come = known.mirrors.may_come(&classes, named.loader);
         if may_come {
-            self.reachable.initializers.insert(class.into(), from);
+            self.initializers.insert(named.name.into(), from);
         }
-        let needs_before = self.known.needs;
+        let needs_before = known.needs;
         for class in classes {
-            self.select_initializers(class, from, callees);
+            self.select_initializers(known, methods, class, from, callees);
         }
-        if may_come && self.known.needs == needs_before {
-            self.has_applied(class, loader, what);
+        if may_come && known.needs == needs_before {
+            self.has_applied(known, named, what);
         }
     }
 
-    pub(super) fn select_initializers(&mut self, class: ClassKey, from: Source, callees: &mut Vec<Callee>) {
+    pub(super) fn select_initializers(
+        &mut self,
+        known: &mut Known,
+        methods: &mut Methods,
+        class: ClassKey,
+        from: Source,
+        callees: &mut Vec<Callee>,
+    ) {
         let caller = from.caller;
-        let signature = self.known.mirrors.intern_signature(CLINIT.0, CLINIT.1);
-        for key in self.known.mirrors.supertypes(class) {
-            let mirror = self.known.mirrors.get(key);
-            if mirror.initialized || !self.known.options.admits_class(&mirror.name, mirror.loader, caller) {
+        let signature = known.mirrors.intern_signature(CLINIT.0, CLINIT.1);
+        for key in known.mirrors.supertypes(class) {
+            let mirror = known.mirrors.get(key);
+            if mirror.initialized || !known.options.admits_class(&mirror.name, mirror.loader, caller) {
                 continue;
             }
-            match self.known.mirrors.methods(key) {
+            match known.mirrors.methods(key) {
                 None => {
-                    self.known.need(key);
+                    known.need(key);
                 }
-                Some(methods) if methods.contains_key(&signature) => {
-                    let selected = self.select(key, signature, from);
+                Some(declared) if declared.contains_key(&signature) => {
+                    let selected = self.select(known, methods, key, signature, from);
                     callees.extend(selected.map(|method| Callee { method, probability: INITIALIZER }));
                 }
                 Some(_) => {}
@@ -332,136 +355,54 @@ impl CallGraph {
         }
     }
 
-    /// Applies what is reachable already to a class that has been linked: all its supertypes are known.
-    pub(super) fn apply_to(&mut self, class: ClassKey) {
-        self.select_roots_in(class);
-        for supertype in self.known.mirrors.supertypes(class) {
-            let abstract_roots = self.reachable.abstract_roots.get(&supertype).cloned();
-            for (signature, pattern) in abstract_roots.into_iter().flatten() {
-                self.select_implementation(class, signature, pattern);
-            }
-        }
-        if self.known.roots_only {
+    /// Code of the graph may initialise classes that it does not name: those that are loaded already, and those that come.
+    pub(super) fn initialize_any(&mut self, known: &mut Known, methods: &mut Methods, from: Source) {
+        if self.any_initializer.is_some() {
             return;
         }
-        self.plan.reflection.probe_invokers(&self.known, &mut self.plan.to_hotswap);
-        self.escape.mentions.look_for_blind_spots(&self.known, class);
-        self.plan.natives.look_again(&self.known, class);
-        self.plan.probe_passages(&self.known);
-        let name = self.known.mirrors.get(class).name.clone();
-        let loader = self.known.mirrors.get(class).loader;
-        if self.known.options.scheme == Scheme::Total {
-            self.select_all_in(class);
-        }
+        let needs_before = known.needs;
         let mut callees = Vec::new();
-        for called in pending(self.reachable.direct_pending.get(&name)) {
-            self.reach_direct(&name, loader, called, Spare::Nothing, &mut callees);
-            self.begin_to_leave_if_inherited(class, target(called));
+        for key in known.mirrors.keys() {
+            self.select_initializers(known, methods, key, from, &mut callees);
         }
-        for called in pending(self.reachable.virtual_pending.get(&name)) {
-            self.reach_virtual(&name, loader, called, Spare::Nothing, &mut callees);
-            self.begin_to_leave_if_inherited(class, target(called));
-        }
-        let by_reflection = self.plan.reflection.initializes;
-        if let Some(from) = self.reachable.initializers.get(&name).copied().or(by_reflection) {
-            self.select_initializers(class, from, &mut callees);
-        }
-        callees.into_iter().for_each(|callee| self.methods.raise(callee.method, callee.probability * LOADED_LATER));
-        let is_abstract = self.known.mirrors.get(class).is_abstract_class();
-        for supertype in self.known.mirrors.supertypes(class) {
-            for (signature, from) in self.reachable.virtual_calls_on(supertype) {
-                let mut selected = Vec::new();
-                self.select_for(class, signature, from, &mut selected);
-                selected.into_iter().for_each(|method| self.methods.raise(method, LEAST_SHARE));
-                if !is_abstract && self.known.inherits_from_outside(class, signature, from.caller) {
-                    self.begin_to_leave(supertype, (signature, from.caller));
-                }
-            }
-            self.escape_again(class, supertype);
-        }
-        self.expose_if_open(class);
+        callees.into_iter().for_each(|callee| methods.raise(callee.method, BY_NAME));
+        self.any_initializer = (known.needs == needs_before).then_some(from.from(Caller::Application));
     }
 
-    /// Applies what is reachable already to a class whose loading has begun. Its supertypes are perhaps not loaded yet: then
-    /// the methods that override something by their signature are taken for reachable. That may be too many; it
-    /// misses none, and saves a redefinition. What is inherited is left to [`CallGraph::apply_to`].
-    pub(super) fn apply_while_loading(&mut self, class: ClassKey, name: &str) {
-        for (index, pattern) in self.known.options.roots.clone().iter().enumerate() {
-            if let Some(lines) =
-                self.known.options.lines_of(PatternIndex(index)).filter(|_| pattern.matches_class(name))
-            {
-                self.select_lines_in(class, PatternIndex(index), lines);
-            } else if pattern.matches_class(name) {
-                let roots = self.select_declared(class, |graph, signature| {
-                    let (name, descriptor) = graph.known.mirrors.signature(signature);
-                    pattern.matches_method(name, descriptor).then_some(Source::ROOT)
-                });
-                roots.into_iter().for_each(|root| self.mark_root(root, PatternIndex(index)));
-            }
-        }
-        if self.known.roots_only {
+    /// Selects what a call by reflection or a handle may run, which names this class's method.
+    pub(super) fn reach_reflected(&mut self, ground: &mut Ground<'_>, key: ClassKey, signature: Signature) {
+        if ground.known.mirrors.methods(key).is_none() {
+            ground.known.need(key);
             return;
         }
-        self.reach_what_it_inherits(class, name);
-        let name: Arc<str> = name.into();
-        let mut direct = pending(self.reachable.direct_pending.get(&name));
-        direct.extend(pending(self.reachable.virtual_pending.get(&name)));
-        self.select_declared(class, |_, signature| {
-            direct.iter().find(|(wanted, _)| *wanted == signature).map(|(_, from)| *from)
-        });
-        let by_reflection = self.plan.reflection.initializes;
-        if let Some(from) = self.reachable.initializers.get(&name).copied().or(by_reflection) {
-            let initializer = self.known.mirrors.intern_signature(CLINIT.0, CLINIT.1);
-            self.select_declared(class, |_, signature| (signature == initializer).then_some(from));
-            // Loaded next, if they are not loaded yet, and initialised with it.
-            for supertype in self.known.mirrors.get(class).super_names.clone() {
-                self.reachable.initializers.insert(supertype, from);
-            }
+        // The JVM may name a class that only inherits the method, from an interface.
+        let is_virtual = ground.known.mirrors.method(key, signature).is_none_or(|method| method.is_virtual());
+        let is_constructor = &*ground.known.mirrors.signature(signature).0 == "<init>";
+        let mirror = ground.known.mirrors.get(key);
+        let (name, loader) = (mirror.name.clone(), mirror.loader);
+        let class = Named { name: &name, loader };
+        let from = Source::new(Caller::Application, None, Way::Reflected);
+        let mut callees = Vec::new();
+        if is_virtual && !is_constructor {
+            self.reach_virtual(ground, class, (signature, from), Spare::Nothing, &mut callees);
         }
-        match self.known.known_supertypes(class) {
-            Some(supertypes) => {
-                for supertype in supertypes {
-                    let targets = self.reachable.virtual_calls_on(supertype);
-                    self.select_declared(class, |_, signature| {
-                        targets.iter().find(|(wanted, _)| *wanted == signature).map(|(_, from)| *from)
-                    });
-                    self.escape_again(class, supertype);
-                }
-                self.expose_if_open(class);
-                // What was not known is asked for when the class has been linked.
-                self.known.needed.clear();
-            }
-            None => {
-                self.select_declared(class, |graph, signature| {
-                    let method = graph.known.mirrors.method(class, signature)?;
-                    let called = graph.reachable.virtual_anywhere.get(&signature).copied();
-                    called
-                        .or_else(|| graph.escape.opaque.is_called_from_outside(signature))
-                        .filter(|_| method.is_virtual())
-                });
-            }
-        }
+        // A handle of an overridden method calls just that, if a lookup by `findSpecial` made it.
+        self.reach_direct(ground, class, (signature, from), Spare::Nothing, &mut callees);
+        self.reach_initializer(ground.known, ground.methods, class, from, &mut callees);
+        callees.into_iter().for_each(|callee| ground.methods.raise(callee.method, callee.probability));
     }
 
-    /// Selects declared methods with code, for whom `wanted` says who reaches them; their ids.
-    fn select_declared(
+    /// Selects declared methods with code, for each of which it is said who reaches it; their ids.
+    pub(super) fn select_declared(
         &mut self,
+        known: &mut Known,
+        methods: &mut Methods,
         class: ClassKey,
-        wanted: impl Fn(&CallGraph, Signature) -> Option<Source>,
+        wanted: Vec<(Signature, Source)>,
     ) -> Vec<MethodId> {
-        let declared: Vec<Signature> =
-            self.known.mirrors.methods(class).into_iter().flat_map(|m| m.keys().copied()).collect();
-        let select = |signature| wanted(self, signature).and_then(|from| self.select(class, signature, from));
-        let selected: Vec<MethodId> = declared.into_iter().filter_map(select).collect();
-        selected.iter().for_each(|method| self.methods.raise(*method, LOADED_LATER));
+        let select = |(signature, from)| self.select(known, methods, class, signature, from);
+        let selected: Vec<MethodId> = wanted.into_iter().filter_map(select).collect();
+        selected.iter().for_each(|method| methods.raise(*method, LOADED_LATER));
         selected
     }
-}
-
-fn called(signature: Signature, caller: Caller, cause: Cause) -> Called {
-    (signature, Source { caller, cause })
-}
-
-fn pending(targets: Option<&FxHashMap<Target, Cause>>) -> Vec<Called> {
-    targets.into_iter().flatten().map(|((signature, caller), cause)| called(*signature, *caller, *cause)).collect()
 }

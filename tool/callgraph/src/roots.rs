@@ -5,12 +5,14 @@ use headwater_protocol::{ClassId, MethodId};
 use headwater_terms::Scheme;
 use headwater_terms::pattern::MethodPattern;
 
-use super::CallGraph;
 use super::filter::{Caller, JdkMethods, Options};
 use super::known::Known;
+use super::likely::Likely;
 use super::lines::Lines;
+use super::methods::Methods;
 use super::mirror::{ClassKey, Signature};
 use super::policy::{AGAIN, MOST_LISTED};
+use super::reachable::Reachable;
 use super::record::{MethodRecord, PatternIndex};
 use super::source::Source;
 
@@ -119,122 +121,182 @@ impl Known {
     }
 }
 
-impl CallGraph {
-    /// Selects the methods that a linked class declares and a root pattern names.
-    pub(super) fn select_roots_in(&mut self, key: ClassKey) {
-        if !self.known.mirrors.get(key).linked {
+impl Methods {
+    /// A method is a root by this pattern.
+    pub(super) fn mark_root(&mut self, known: &Known, likely: &mut Likely, id: MethodId, pattern: PatternIndex) {
+        let Some(record) = self.record_mut(id) else { return };
+        let first = record.root_of.is_empty();
+        if !record.root_of.contains(&pattern) {
+            record.root_of.push(pattern);
+        }
+        if first {
+            self.is_root_now(id);
+            likely.learn_of_root(known, self, id);
+        }
+    }
+
+    /// The instrumented methods that a root pattern stands for.
+    pub(super) fn roots_of(&self, pattern: PatternIndex) -> impl Iterator<Item = &MethodRecord> {
+        self.all().iter().filter(move |method| method.refused.is_none() && method.root_of.contains(&pattern))
+    }
+
+    /// What each root pattern matches, in their order.
+    pub(super) fn root_matches(&self, known: &Known) -> Vec<RootMatch> {
+        let matches = |(index, pattern): (usize, &MethodPattern)| {
+            let classes = known.mirrors.keys().filter(|key| {
+                let mirror = known.mirrors.get(*key);
+                mirror.linked && pattern.matches_class(&mirror.name)
+            });
+            RootMatch { classes: classes.count(), methods: self.roots_of(PatternIndex(index)).count() }
+        };
+        known.options.roots.iter().enumerate().map(matches).collect()
+    }
+
+    /// Selects the lines of all methods of a class: which of them have any is known when they are rewritten.
+    pub(super) fn select_lines_in(
+        &mut self,
+        known: &mut Known,
+        likely: &mut Likely,
+        key: ClassKey,
+        pattern: PatternIndex,
+        lines: Lines,
+    ) {
+        let mirror = known.mirrors.get(key);
+        if !known.options.admits_class(&mirror.name, mirror.loader, Caller::Root)
+            || !mirror.modifiable
+            || mirror.refused
+        {
             return;
         }
-        let name = self.known.mirrors.get(key).name.clone();
-        for (index, pattern) in self.known.options.roots.clone().iter().enumerate() {
+        let Some(methods) = known.mirrors.methods(key) else {
+            known.need(key);
+            return;
+        };
+        let with_code = methods.iter().filter(|(_, method)| method.has_code()).map(|(signature, _)| *signature);
+        for signature in with_code.collect::<Vec<Signature>>() {
+            let mut others = self.lines_of(key, signature).iter().filter_map(|id| self.record(*id));
+            if others.any(|it| it.lines == Some(lines)) || self.are_full() {
+                continue;
+            }
+            let id = self.add(known, key, signature, Some(lines), Source::ROOT.cause);
+            self.mark_root(known, likely, id, pattern);
+        }
+    }
+}
+
+impl Reachable {
+    /// Selects the methods that a linked class declares and a root pattern names.
+    pub(super) fn select_roots_in(
+        &mut self,
+        known: &mut Known,
+        methods: &mut Methods,
+        likely: &mut Likely,
+        key: ClassKey,
+    ) {
+        if !known.mirrors.get(key).linked {
+            return;
+        }
+        let name = known.mirrors.get(key).name.clone();
+        for (index, pattern) in known.options.roots.clone().iter().enumerate() {
             if !pattern.matches_class(&name) {
                 continue;
             }
-            if let Some(lines) = self.known.options.lines_of(PatternIndex(index)) {
-                self.select_lines_in(key, PatternIndex(index), lines);
+            if let Some(lines) = known.options.lines_of(PatternIndex(index)) {
+                methods.select_lines_in(known, likely, key, PatternIndex(index), lines);
                 continue;
             }
-            let Some(methods) = self.known.mirrors.methods(key) else {
-                self.known.need(key);
+            let Some(declared) = known.mirrors.methods(key) else {
+                known.need(key);
                 continue;
             };
-            let matching: Vec<(Signature, bool)> = methods
+            let matching: Vec<(Signature, bool)> = declared
                 .iter()
                 .filter(|(signature, _)| {
-                    let (name, descriptor) = self.known.mirrors.signature(**signature);
+                    let (name, descriptor) = known.mirrors.signature(**signature);
                     pattern.matches_method(name, descriptor)
                 })
                 .map(|(signature, method)| (*signature, method.is_abstract()))
                 .collect();
             for (signature, is_abstract) in matching {
                 if is_abstract {
-                    self.select_implementations(key, signature, PatternIndex(index));
-                } else if let Some(id) = self.select(key, signature, Source::ROOT) {
-                    self.mark_root(id, PatternIndex(index));
-                    self.methods.raise(id, self.likely.of_root(&self.known));
+                    self.select_implementations(known, methods, likely, key, (signature, PatternIndex(index)));
+                } else if let Some(id) = self.select(known, methods, key, signature, Source::ROOT) {
+                    methods.mark_root(known, likely, id, PatternIndex(index));
+                    methods.raise(id, likely.of_root(known));
                 }
             }
         }
     }
 
     /// An abstract root stands for its implementations, those that are loaded later included.
-    fn select_implementations(&mut self, key: ClassKey, signature: Signature, pattern: PatternIndex) {
-        for subtype in self.known.mirrors.subtypes(key) {
-            self.select_implementation(subtype, signature, pattern);
+    fn select_implementations(
+        &mut self,
+        known: &mut Known,
+        methods: &mut Methods,
+        likely: &mut Likely,
+        key: ClassKey,
+        root: (Signature, PatternIndex),
+    ) {
+        for subtype in known.mirrors.subtypes(key) {
+            self.select_implementation(known, methods, likely, subtype, root);
         }
-        self.reachable.abstract_roots.entry(key).or_default().insert((signature, pattern));
+        self.abstract_roots.entry(key).or_default().insert(root);
     }
 
-    pub(super) fn select_implementation(&mut self, class: ClassKey, signature: Signature, pattern: PatternIndex) {
-        let places = self.known.places_of(class, signature, Caller::Root);
-        for place in places {
-            if let Some(id) = self.select(place, signature, Source::ROOT) {
-                self.mark_root(id, pattern);
+    fn select_implementation(
+        &mut self,
+        known: &mut Known,
+        methods: &mut Methods,
+        likely: &mut Likely,
+        class: ClassKey,
+        (signature, pattern): (Signature, PatternIndex),
+    ) {
+        for place in known.places_of(class, signature, Caller::Root) {
+            if let Some(id) = self.select(known, methods, place, signature, Source::ROOT) {
+                methods.mark_root(known, likely, id, pattern);
             }
         }
     }
 
-    pub(super) fn mark_root(&mut self, id: MethodId, pattern: PatternIndex) {
-        let Some(record) = self.methods.record_mut(id) else { return };
-        let first = record.root_of.is_empty();
-        if !record.root_of.contains(&pattern) {
-            record.root_of.push(pattern);
-        }
-        if first {
-            self.methods.is_root_now(id);
-            self.likely.learn_of_root(&self.known, &self.methods, id);
-        }
-    }
-
-    /// Roots that have become known since the last call.
-    pub fn take_new_roots(&mut self) -> Vec<MethodId> {
-        self.methods.take_new_roots()
-    }
-
-    /// The instrumented methods that a root pattern stands for.
-    pub fn roots_of(&self, pattern: PatternIndex) -> impl Iterator<Item = &MethodRecord> {
-        self.methods.all().iter().filter(move |method| method.refused.is_none() && method.root_of.contains(&pattern))
-    }
-
-    /// A linked class with methods that a root pattern names, which must not contain probes.
-    pub fn left_alone(&self, pattern: &MethodPattern) -> Option<LeftAlone> {
-        self.known.left_alone(pattern)
-    }
-
-    /// What each root pattern matches, in their order.
-    pub fn root_matches(&self) -> Vec<RootMatch> {
-        let matches = |(index, pattern): (usize, &MethodPattern)| {
-            let classes = self.known.mirrors.keys().filter(|key| {
-                let mirror = self.known.mirrors.get(*key);
-                mirror.linked && pattern.matches_class(&mirror.name)
-            });
-            RootMatch { classes: classes.count(), methods: self.roots_of(PatternIndex(index)).count() }
-        };
-        self.known.options.roots.iter().enumerate().map(matches).collect()
-    }
-
-    /// Selects the lines of all methods of a class: which of them have any is known when they are rewritten.
-    pub(super) fn select_lines_in(&mut self, key: ClassKey, pattern: PatternIndex, lines: Lines) {
-        let mirror = self.known.mirrors.get(key);
-        if !self.known.options.admits_class(&mirror.name, mirror.loader, Caller::Root)
-            || !mirror.modifiable
-            || mirror.refused
-        {
-            return;
-        }
-        let Some(methods) = self.known.mirrors.methods(key) else {
-            self.known.need(key);
-            return;
-        };
-        let with_code = methods.iter().filter(|(_, method)| method.has_code()).map(|(signature, _)| *signature);
-        for signature in with_code.collect::<Vec<Signature>>() {
-            let mut known = self.methods.lines_of(key, signature).iter().filter_map(|id| self.methods.record(*id));
-            if known.any(|it| it.lines == Some(lines)) || self.methods.are_full() {
-                continue;
+    /// Selects the roots in a class that has come, those included that implement others.
+    pub(super) fn select_roots_by(
+        &mut self,
+        known: &mut Known,
+        methods: &mut Methods,
+        likely: &mut Likely,
+        class: ClassKey,
+    ) {
+        self.select_roots_in(known, methods, likely, class);
+        for supertype in known.mirrors.supertypes(class) {
+            let abstract_roots = self.abstract_roots.get(&supertype).cloned();
+            for root in abstract_roots.into_iter().flatten() {
+                self.select_implementation(known, methods, likely, class, root);
             }
-            let cause = Source::ROOT.cause;
-            let id = self.plan.add_record(&self.known, &mut self.methods, key, signature, Some(lines), cause);
-            self.mark_root(id, pattern);
+        }
+    }
+
+    /// Selects the roots in a class whose loading has begun, by the methods that it declares.
+    pub(super) fn select_roots_while_loading(
+        &mut self,
+        known: &mut Known,
+        methods: &mut Methods,
+        likely: &mut Likely,
+        class: ClassKey,
+        name: &str,
+    ) {
+        for (index, pattern) in known.options.roots.clone().iter().enumerate() {
+            let pattern_index = PatternIndex(index);
+            if let Some(lines) = known.options.lines_of(pattern_index).filter(|_| pattern.matches_class(name)) {
+                methods.select_lines_in(known, likely, class, pattern_index, lines);
+            } else if pattern.matches_class(name) {
+                let roots = known.declared(class, |signature| {
+                    let (name, descriptor) = known.mirrors.signature(signature);
+                    pattern.matches_method(name, descriptor).then_some(Source::ROOT)
+                });
+                for root in self.select_declared(known, methods, class, roots) {
+                    methods.mark_root(known, likely, root, pattern_index);
+                }
+            }
         }
     }
 }

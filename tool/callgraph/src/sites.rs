@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use headwater_protocol::word::SITE_BITS;
-use headwater_protocol::{ClassId, LoaderId};
-use headwater_rewriter::{AllocationSite, ClassFile, allocation_sites};
+use headwater_rewriter::{AllocationSite, allocation_sites};
 use headwater_terms::pattern::class_name;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::CallGraph;
+use super::known::{Known, Rewritten};
 use super::lines::Lines;
+use super::methods::Methods;
 use super::mirror::{ClassKey, Signature};
 use super::requests::Selected;
 
@@ -64,6 +64,59 @@ impl Sites {
         self.numbers.insert(position, number);
         Some(number)
     }
+
+    /// Where selected methods of a class file make objects, if these are counted. Of a method that is selected by its lines, what those make.
+    pub(super) fn in_file(
+        &mut self,
+        known: &Known,
+        methods: &mut Methods,
+        rewritten: Rewritten<'_>,
+        selected: &[Selected],
+    ) -> Vec<ObjectSite> {
+        let Rewritten { name, file, .. } = rewritten;
+        if !known.options.objects || known.roots_only || selected.is_empty() {
+            return Vec::new();
+        }
+        let Some(key) = known.class_of(rewritten) else { return Vec::new() };
+        let mut indices: Vec<usize> = selected.iter().map(|method| method.method_index).collect();
+        indices.dedup();
+        let (mut sites, mut are_enough) = (Vec::new(), true);
+        for method_index in indices {
+            let method = &file.methods()[method_index];
+            let Some(signature) = known.mirrors.known_signature(&method.name(), &method.descriptor()) else {
+                continue;
+            };
+            let is_selected = |line: Option<u16>| {
+                let in_lines = |lines: Lines| line.is_some_and(|line| (lines.first..=lines.last).contains(&line));
+                selected.iter().any(|it| it.method_index == method_index && it.lines.is_none_or(in_lines))
+            };
+            let all = allocation_sites(file, method_index).unwrap_or_default();
+            for site in all.into_iter().filter(|site| is_selected(site.line)) {
+                let offset = site.offset;
+                match self.number((key, signature, site), name) {
+                    Some(number) => sites.push(ObjectSite { method_index, offset, number }),
+                    None => are_enough = false,
+                }
+            }
+        }
+        if !are_enough {
+            methods.objects_refused(name, "there are more places that make objects than can be told apart");
+        }
+        sites
+    }
+
+    /// What objects are called, by the numbers of the sites that make them.
+    pub(super) fn names(&self) -> &[Arc<str>] {
+        &self.names
+    }
+}
+
+impl Methods {
+    /// Objects that methods of a class make cannot be told of.
+    pub(super) fn objects_refused(&mut self, class: &str, reason: &str) {
+        let reason = format!("some objects that its methods make are not counted: {reason}");
+        self.skip_unless_told(class.replace('/', "."), reason);
+    }
 }
 
 /// `a.b.Item@Shop:120`: what is made, as the JVM calls it, and in which class and line; of a nested class, in which outermost one.
@@ -74,66 +127,6 @@ fn name(made: &str, class: &str, line: Option<u16>) -> String {
     match line {
         Some(line) => format!("{made}@{outermost}:{line}"),
         None => format!("{made}@{outermost}"),
-    }
-}
-
-impl CallGraph {
-    /// Where selected methods of a class file make objects, if these are counted. Of a method that is selected by its lines, what those make.
-    pub(super) fn object_sites(
-        &mut self,
-        class: Option<ClassId>,
-        loader: LoaderId,
-        name: &str,
-        file: &ClassFile<'_>,
-        selected: &[Selected],
-    ) -> Vec<ObjectSite> {
-        if !self.known.options.objects || self.known.roots_only || selected.is_empty() {
-            return Vec::new();
-        }
-        let key = match class {
-            Some(class) => self.known.mirrors.by_id(class),
-            None => self.known.mirrors.being_loaded(loader, name),
-        };
-        let Some(key) = key else { return Vec::new() };
-        let mut methods: Vec<usize> = selected.iter().map(|method| method.method_index).collect();
-        methods.dedup();
-        let (mut sites, mut are_enough) = (Vec::new(), true);
-        for method_index in methods {
-            let method = &file.methods()[method_index];
-            let Some(signature) = self.known.mirrors.known_signature(&method.name(), &method.descriptor()) else {
-                continue;
-            };
-            let is_selected = |line: Option<u16>| {
-                let in_lines = |lines: Lines| line.is_some_and(|line| (lines.first..=lines.last).contains(&line));
-                selected.iter().any(|it| it.method_index == method_index && it.lines.is_none_or(in_lines))
-            };
-            let all = allocation_sites(file, method_index).unwrap_or_default();
-            for site in all.into_iter().filter(|site| is_selected(site.line)) {
-                let offset = site.offset;
-                match self.plan.sites.number((key, signature, site), name) {
-                    Some(number) => sites.push(ObjectSite { method_index, offset, number }),
-                    None => are_enough = false,
-                }
-            }
-        }
-        if !are_enough {
-            self.objects_refused(name, "there are more places that make objects than can be told apart");
-        }
-        sites
-    }
-
-    /// What objects are called, by the numbers of the sites that make them.
-    pub fn objects(&self) -> &[Arc<str>] {
-        &self.plan.sites.names
-    }
-
-    /// Objects that methods of a class make cannot be told of.
-    pub fn objects_refused(&mut self, class: &str, reason: &str) {
-        let name = class.replace('/', ".");
-        let reason = format!("some objects that its methods make are not counted: {reason}");
-        if !self.methods.skipped().iter().any(|(class, why)| *class == name && *why == reason) {
-            self.methods.skip(name, reason);
-        }
     }
 }
 

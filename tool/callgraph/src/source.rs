@@ -1,6 +1,6 @@
 //! Who reaches methods, and why.
 
-use headwater_protocol::MethodId;
+use headwater_protocol::{LoaderId, MethodId};
 use headwater_rewriter::CallKind;
 use headwater_terms::reach::Way;
 
@@ -47,6 +47,23 @@ pub(super) type Called = (Signature, Source);
 /// The same without why.
 pub(super) fn target((signature, from): Called) -> Target {
     (signature, from.caller)
+}
+
+/// A class as code names it: what the name means in a class of this loader's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Named<'a> {
+    pub(super) name: &'a str,
+    pub(super) loader: LoaderId,
+}
+
+/// What of a virtual call's methods is not selected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Spare {
+    Nothing,
+    /// What has never run: the call is told what it is made on.
+    Idle,
+    /// What has never run and is watched: nobody can be told of the call.
+    Watched,
 }
 
 /// How a call leads to what it runs.

@@ -2,7 +2,6 @@
 
 use headwater_terms::pattern::{self, MethodPattern, display_name};
 
-use super::CallGraph;
 use super::known::Known;
 use super::mirror::ClassKey;
 
@@ -83,12 +82,5 @@ impl Known {
             }
         }
         found
-    }
-}
-
-impl CallGraph {
-    /// What is like the root that the user asked for, best first: methods, as they would be written for `--root`.
-    pub fn near_misses(&self, pattern: &MethodPattern) -> Vec<String> {
-        self.known.near_misses(pattern)
     }
 }

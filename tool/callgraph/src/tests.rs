@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headwater_protocol::message::{Frame, MethodRef, ThreadStack};
+use headwater_protocol::message::{Frame, MethodInfo, MethodRef, ThreadStack};
 use headwater_protocol::{LoaderId, ThreadId};
 use headwater_rewriter::ClassFile;
 

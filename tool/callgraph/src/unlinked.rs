@@ -14,19 +14,18 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::message::{ClassInfo, UnlinkedClass};
+use headwater_protocol::message::UnlinkedClass;
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::CallSites;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filter::JdkMethods;
 use super::known::Known;
+use super::likely::{self, Likely};
+use super::methods::Methods;
 use super::mirror::ClassKey;
-use super::policy::{LINKED_AHEAD, LOADED_LATER, Mechanism, Probability};
-use super::receivers::Spare;
-use super::record::Callee;
-use super::source::{Called, Source};
-use super::{CallGraph, Step, likely};
+use super::policy::{LINKED_AHEAD, Mechanism, Probability};
+use super::source::Called;
 
 /// What is known of them.
 #[derive(Debug, Default)]
@@ -58,6 +57,20 @@ pub(super) enum Super {
 }
 
 impl Unlinked {
+    /// Classes that are loaded, and not linked; some of them may be linked ahead, if threads wait for that.
+    pub(super) fn add(&mut self, classes: Vec<UnlinkedClass>, may_link: bool) {
+        for UnlinkedClass { id, name, super_class, is_of_class_path } in classes {
+            let name: Arc<str> = name.into();
+            self.names.insert(id, name.clone());
+            if let Some(super_class) = super_class {
+                self.extends.entry(name.clone()).or_default().push(Super::Loaded(super_class));
+            }
+            if is_of_class_path && may_link {
+                self.classes.insert(name, id);
+            }
+        }
+    }
+
     /// A class is being loaded.
     pub(super) fn loading(&mut self, name: Arc<str>, super_name: Arc<str>, loader: LoaderId) {
         let extends = self.extends.entry(name).or_default();
@@ -99,111 +112,72 @@ impl Unlinked {
             }
         }
     }
-}
 
-impl CallGraph {
-    /// Classes that are loaded, and not linked; some of them may be linked ahead, if threads wait for that.
-    pub fn add_unlinked(&mut self, classes: Vec<UnlinkedClass>, may_link: bool) {
-        for UnlinkedClass { id, name, super_class, is_of_class_path } in classes {
-            let name: Arc<str> = name.into();
-            self.reachable.unlinked.names.insert(id, name.clone());
-            if let Some(super_class) = super_class {
-                self.reachable.unlinked.extends.entry(name.clone()).or_default().push(Super::Loaded(super_class));
-            }
-            if is_of_class_path && may_link {
-                self.reachable.unlinked.classes.insert(name, id);
-            }
-        }
-    }
-
-    /// A static method that a class inherits, which may never be linked: it is looked for from its superclass on.
-    pub(super) fn reach_inherited(&mut self, owner: &str, called: Called, callees: &mut Vec<Callee>) {
-        for super_class in self.reachable.unlinked.extends.get(owner).cloned().unwrap_or_default() {
-            let (name, loader) = match super_class {
-                Super::Named(name, loader) => (name, loader),
-                Super::Loaded(class) => {
-                    match (self.known.mirrors.by_id(class), self.reachable.unlinked.names.get(&class)) {
-                        (Some(key), _) if self.known.mirrors.get(key).linked => {
-                            let mirror = self.known.mirrors.get(key);
-                            (mirror.name.clone(), mirror.loader)
-                        }
-                        // Whose loader does not matter: nothing of the name is linked.
-                        (_, Some(name)) => (name.clone(), LoaderId::BOOT),
-                        _ => continue,
-                    }
+    /// What such a class of this name extends: each as code names it.
+    pub(super) fn extended_by(&self, known: &Known, name: &str) -> Vec<(Arc<str>, LoaderId)> {
+        let named = |super_class: &Super| match super_class {
+            Super::Named(name, loader) => Some((name.clone(), *loader)),
+            Super::Loaded(class) => {
+                let mirror = known.mirrors.by_id(*class).map(|key| known.mirrors.get(key));
+                match mirror.filter(|mirror| mirror.linked) {
+                    Some(mirror) => Some((mirror.name.clone(), mirror.loader)),
+                    // Whose loader does not matter: nothing of the name is linked.
+                    None => self.names.get(class).map(|name| (name.clone(), LoaderId::BOOT)),
                 }
-            };
-            self.reach_direct(&name, loader, called, Spare::Nothing, callees);
-        }
+            }
+        };
+        self.extends.get(name).into_iter().flatten().filter_map(named).collect()
     }
 
-    /// A class is being loaded: what has been called on its name may be inherited, and is looked for when methods may be asked for.
-    pub(super) fn reach_what_it_inherits(&mut self, class: ClassKey, name: &str) {
-        let mirror = self.known.mirrors.get(class);
-        let (Some(super_name), loader) = (mirror.super_names.first().cloned(), mirror.loader) else { return };
-        let name: Arc<str> = name.into();
-        let targets = self.reachable.direct_pending.get(&name).into_iter().flatten();
-        let inherited = targets.filter(|((signature, _), _)| self.known.mirrors.method(class, *signature).is_none());
-        let called = inherited.map(|(&(signature, caller), &cause)| (signature, Source { caller, cause }));
-        self.reachable.unlinked.inherited.extend(called.map(|called| (name.clone(), called)));
-        self.reachable.unlinked.loading(name, super_name, loader);
+    /// What has been called on a name may be inherited, and is looked for when methods may be asked for.
+    pub(super) fn call_later(&mut self, name: &Arc<str>, called: impl Iterator<Item = Called>) {
+        self.inherited.extend(called.map(|called| (name.clone(), called)));
     }
 
-    /// Goes on with what has been called by inheritance, until the current work is done.
-    pub(super) fn reach_inherited_later(&mut self) {
-        let mut callees = Vec::new();
-        for (name, called) in self.reachable.unlinked.inherited.clone() {
-            self.reach_inherited(&name, called, &mut callees);
-        }
-        callees.into_iter().for_each(|callee| self.methods.raise(callee.method, callee.probability * LOADED_LATER));
+    /// What is to be looked for until the current work is done.
+    pub(super) fn called(&self) -> Vec<(Arc<str>, Called)> {
+        self.inherited.clone()
     }
 
-    /// What is to be linked before a batch, if one is due.
-    pub(super) fn links_ahead(&mut self) -> Vec<ClassId> {
+    /// Whether something is to be linked before a batch, if one is due.
+    pub(super) fn are_wanted(&self, known: &Known, likely: &Likely) -> bool {
         // Where the JDK's code is instrumented, linking would run it.
-        let may_link =
-            self.known.options.jdk == JdkMethods::None && !self.known.roots_only && self.likely.is_starting();
-        if self.reachable.unlinked.wanted.is_empty() || !may_link || !self.plan.wants_hotswap(&self.known) {
-            return Vec::new();
-        }
-        let wanted = std::mem::take(&mut self.reachable.unlinked.wanted);
+        let may_link = known.options.jdk == JdkMethods::None && !known.roots_only && likely.is_starting();
+        !self.wanted.is_empty() && may_link
+    }
+
+    /// What is.
+    pub(super) fn take_wanted(&mut self) -> Vec<ClassId> {
+        let wanted = std::mem::take(&mut self.wanted);
         // What cannot be linked is not asked for again.
-        self.reachable.unlinked.classes.retain(|_, class| !wanted.contains(class));
+        self.classes.retain(|_, class| !wanted.contains(class));
         let mut links: Vec<ClassId> = wanted.into_iter().collect();
         links.sort_unstable();
         links
     }
 
-    /// Classes have been linked, for the current work or meanwhile; goes on with it.
-    pub fn add_linked(&mut self, classes: Vec<ClassInfo>) -> Step {
-        for info in classes {
-            self.reachable.unlinked.remove(&info.name);
-            let probed = info.probed;
-            let key = self.known.mirrors.linked(info);
-            self.came(key, probed);
-            self.reachable.unlinked.linked.push(key);
-            self.reachable.unlinked.bare.push(key);
-        }
-        self.resume()
+    /// A class has been linked for the current work, or meanwhile.
+    pub(super) fn is_linked(&mut self, class: ClassKey) {
+        self.linked.push(class);
+        self.bare.push(class);
     }
 
     /// A batch is over, and so many threads had been in the graph then: another than the one that linked classes for it may have called
     /// them before.
-    pub fn instrumented_linked(&mut self, threads: u32) {
-        for class in std::mem::take(&mut self.reachable.unlinked.bare) {
-            let methods = self.methods.in_class(class);
-            let records = || methods.iter().filter_map(|method| self.methods.record(*method));
+    pub(super) fn instrumented(&mut self, methods: &Methods, threads: u32) {
+        for class in std::mem::take(&mut self.bare) {
+            let records = || methods.in_class(class).iter().filter_map(|method| methods.record(*method));
             if records().any(|record| !record.submitted && record.refused.is_none()) {
                 // It comes in the next batch.
-                self.reachable.unlinked.bare.push(class);
+                self.bare.push(class);
             } else if threads > 1 {
-                self.reachable.unlinked.late += records().filter(|record| record.refused.is_none()).count();
+                self.late += records().filter(|record| record.refused.is_none()).count();
             }
         }
     }
 
     /// How many methods they may have called.
-    pub fn linked_late(&self) -> usize {
-        self.reachable.unlinked.late
+    pub(super) fn late(&self) -> usize {
+        self.late
     }
 }

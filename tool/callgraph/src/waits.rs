@@ -11,9 +11,9 @@ use headwater_protocol::word::{Counting, Wait};
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::{ClassFile, Place, call_sites};
 
-use super::CallGraph;
-use super::known::Known;
-use super::mirror::ClassKey;
+use super::known::{Known, Rewritten};
+use super::methods::Methods;
+use super::plan::Plan;
 use super::record::MethodRecord;
 use super::requests::Selected;
 
@@ -100,58 +100,52 @@ impl Known {
     fn are_told(&self, wait: Wait) -> bool {
         if wait == Loading { self.options.loading } else { self.options.waits }
     }
+
+    /// Whether a method calls something that waits and may be native.
+    fn has_native_wait(&self, method: &MethodRecord) -> bool {
+        let is_one = |owner: &str, name: &str| {
+            NATIVE.iter().any(|(waiting, _)| matches!(waiting, Calls(of, called) if *of == owner && *called == name))
+        };
+        let sites = self.code.sites(method.key, &method.name, &method.descriptor);
+        sites.is_some_and(|sites| sites.calls.iter().any(|call| is_one(&call.owner, &call.name)))
+    }
 }
 
-impl CallGraph {
+impl Plan {
     /// From now on this is told of as well, as far as probes tell of it; the classes to be retransformed for that: the JDK's, and of instrumented methods those
-    /// that the probes are in. They tell nothing more until the target is told to.
-    pub fn tell(&mut self, what: Counting) -> Vec<ClassId> {
-        let options = &mut self.known.options;
+    /// that the probes are in.
+    pub(super) fn tell(&mut self, known: &mut Known, methods: &Methods, what: Counting) -> Vec<ClassId> {
+        let options = &mut known.options;
         let (waits, exceptions) = (what.probed_waits && !options.waits, what.exceptions && !options.exceptions);
         options.waits |= what.probed_waits;
         options.loading |= what.classes;
         options.exceptions |= what.exceptions;
         options.objects = what.objects;
-        self.plan.probe_passages(&self.known);
-        self.instrument_again(|graph, method| exceptions || waits && graph.calls_native_wait(method))
+        self.probe_passages(known);
+        self.probe_again(known, methods, |known, method| exceptions || waits && known.has_native_wait(method))
     }
 
-    /// The classes with instrumented methods, all of which are to get other probes.
-    pub fn probe_again(&mut self) -> Vec<ClassId> {
-        self.instrument_again(|_, _| true)
-    }
-
-    fn instrument_again(&mut self, is_meant: impl Fn(&CallGraph, &MethodRecord) -> bool) -> Vec<ClassId> {
+    /// The classes with instrumented methods that are to get other probes.
+    pub(super) fn probe_again(
+        &mut self,
+        known: &mut Known,
+        methods: &Methods,
+        is_meant: impl Fn(&Known, &MethodRecord) -> bool,
+    ) -> Vec<ClassId> {
         let is_instrumented = |method: &&MethodRecord| {
             method.submitted && method.refused.is_none() && !method.is_native && !method.is_dropped()
         };
-        let again = self.methods.all().iter().filter(is_instrumented).filter(|method| is_meant(self, method));
-        let again: Vec<ClassKey> = again.map(|method| method.key).collect();
-        self.plan.to_hotswap.extend(again);
-        self.plan.hotswap(&mut self.known)
-    }
-
-    /// Whether a method calls something that waits and may be native.
-    fn calls_native_wait(&self, method: &MethodRecord) -> bool {
-        let is_one = |owner: &str, name: &str| {
-            NATIVE.iter().any(|(waiting, _)| matches!(waiting, Calls(of, called) if *of == owner && *called == name))
-        };
-        let sites = self.known.code.sites(method.key, &method.name, &method.descriptor);
-        sites.is_some_and(|sites| sites.calls.iter().any(|call| is_one(&call.owner, &call.name)))
+        let again = methods.all().iter().filter(is_instrumented).filter(|method| is_meant(known, method));
+        self.to_hotswap.extend(again.map(|method| method.key));
+        self.hotswap(known)
     }
 
     /// The places in a class file where threads may wait: in the JDK's methods, and where selected ones sleep.
-    pub(super) fn wait_places(
-        &self,
-        class: Option<ClassId>,
-        loader: LoaderId,
-        name: &str,
-        file: &ClassFile<'_>,
-        selected: &[Selected],
-    ) -> Vec<WaitPlace> {
-        let is_jdks = loader == LoaderId::BOOT && self.known.tells(name);
-        let are_calls_told = self.known.options.waits && !selected.is_empty();
-        if self.known.roots_only || !(is_jdks || are_calls_told) {
+    pub(super) fn wait_places(&self, known: &Known, rewritten: Rewritten<'_>, selected: &[Selected]) -> Vec<WaitPlace> {
+        let Rewritten { class, loader, name, file } = rewritten;
+        let is_jdks = loader == LoaderId::BOOT && known.tells(name);
+        let are_calls_told = known.options.waits && !selected.is_empty();
+        if known.roots_only || !(is_jdks || are_calls_told) {
             return Vec::new();
         }
         let mut methods: Vec<usize> = selected.iter().map(|method| method.method_index).collect();
@@ -160,8 +154,8 @@ impl CallGraph {
         let calls = methods.into_iter().filter(|_| are_calls_told).flat_map(native);
         let mut places: Vec<WaitPlace> =
             calls.flat_map(|(method, calls, wait)| places_in(file, method, calls, wait)).collect();
-        if is_jdks && self.plan.is_passing(&self.known, class) {
-            let of_class = PLACES.iter().filter(|(class, _, _, wait)| *class == name && self.known.are_told(*wait));
+        if is_jdks && self.is_passing(known, class) {
+            let of_class = PLACES.iter().filter(|(class, _, _, wait)| *class == name && known.are_told(*wait));
             for (_, names, waiting, wait) in of_class {
                 let named =
                     file.methods().iter().filter(|it| it.has_code() && names.iter().any(|name| *it.name() == **name));
@@ -172,28 +166,25 @@ impl CallGraph {
     }
 
     /// The constructors in a class file, by their indices, in which exceptions are made that are to tell so.
-    pub(super) fn exception_constructors(
-        &self,
-        class: Option<ClassId>,
-        loader: LoaderId,
-        name: &str,
-        file: &ClassFile<'_>,
-    ) -> Vec<usize> {
-        let is_wanted = self.known.options.exceptions && !self.known.roots_only;
-        if !is_wanted || loader != LoaderId::BOOT || name != THROWABLE || !self.plan.is_passing(&self.known, class) {
+    pub(super) fn exception_constructors(&self, known: &Known, rewritten: Rewritten<'_>) -> Vec<usize> {
+        let Rewritten { class, loader, name, file } = rewritten;
+        let is_wanted = known.options.exceptions && !known.roots_only;
+        if !is_wanted || loader != LoaderId::BOOT || name != THROWABLE || !self.is_passing(known, class) {
             return Vec::new();
         }
         file.methods().iter().filter(|it| it.has_code() && *it.name() == *"<init>").map(|it| it.index).collect()
     }
+}
 
+impl Methods {
     /// What a class of the JDK's would tell, or a call in another, cannot be told of.
-    pub fn wait_refused(&mut self, class: &str, reason: &str) {
+    pub(super) fn wait_refused(&mut self, class: &str, reason: &str) {
         let what = match class {
             THROWABLE => "exceptions are counted only where instrumented methods throw or catch them",
             "java/lang/ClassLoader" => "how long it loads classes is not told",
             _ => "how long it waits is not told",
         };
-        self.methods.skip(class.replace('/', "."), format!("{what}: {reason}"));
+        self.skip(class.replace('/', "."), format!("{what}: {reason}"));
     }
 }
 

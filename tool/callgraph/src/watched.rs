@@ -13,12 +13,10 @@ use headwater_protocol::message::MethodRef;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::known::Known;
-use super::likely::Likely;
-use super::methods::Methods;
+use super::likely::Reading;
 use super::mirror::{ClassKey, Signature};
-use super::policy::{CALLED_BACK, MOST_IDLE};
+use super::policy::MOST_IDLE;
 use super::source::Source;
-use super::{CallGraph, Step, Work};
 
 /// What is watched.
 #[derive(Debug, Default)]
@@ -40,9 +38,7 @@ impl Watched {
     /// Whether a method that code outside the filter may call is watched, and not to be selected.
     pub(super) fn is_watched(
         &mut self,
-        known: &Known,
-        methods: &Methods,
-        likely: &Likely,
+        Reading { known, methods, likely }: Reading<'_>,
         class: ClassKey,
         signature: Signature,
         from: Source,
@@ -69,41 +65,28 @@ impl Watched {
         self.new.push(method);
         true
     }
-}
 
-impl CallGraph {
     /// What is to be watched and was not before.
-    pub fn take_watched(&mut self) -> Vec<MethodRef> {
-        let new = std::mem::take(&mut self.reachable.watched.new);
+    pub(super) fn take_new(&mut self, known: &Known) -> Vec<MethodRef> {
         let reference = |(class, signature): (ClassKey, Signature)| {
-            let (name, descriptor) = self.known.mirrors.signature(signature);
-            let class = self.known.mirrors.get(class).id?;
+            let (name, descriptor) = known.mirrors.signature(signature);
+            let class = known.mirrors.get(class).id?;
             Some(MethodRef { class, name: name.to_string(), descriptor: descriptor.to_string() })
         };
-        new.into_iter().filter_map(reference).collect()
+        std::mem::take(&mut self.new).into_iter().filter_map(reference).collect()
     }
 
-    /// Methods that were watched have run.
-    pub fn have_run(&mut self, methods: &[MethodRef]) -> Step {
+    /// Some have run: those that were watched, with who may have called them.
+    pub(super) fn have_run(&mut self, known: &mut Known, methods: &[MethodRef]) -> Vec<(ClassKey, Signature, Source)> {
         let mut run = Vec::new();
         for method in methods {
-            let Some(key) = self.known.mirrors.by_id(method.class) else { continue };
-            let signature = self.known.mirrors.intern_signature(&method.name, &method.descriptor);
-            if let Some(from) = self.reachable.watched.callers.remove(&(key, signature)) {
-                self.known.mirrors.has_run(key, signature);
+            let Some(key) = known.mirrors.by_id(method.class) else { continue };
+            let signature = known.mirrors.intern_signature(&method.name, &method.descriptor);
+            if let Some(from) = self.callers.remove(&(key, signature)) {
+                known.mirrors.has_run(key, signature);
                 run.push((key, signature, from));
             }
         }
-        self.begin(Work::HaveRun(run))
-    }
-
-    /// Selects them: calls of them may be missing.
-    pub(super) fn select_run(&mut self, methods: &[(ClassKey, Signature, Source)]) {
-        let mut selected = Vec::new();
-        for (key, signature, from) in methods {
-            selected.extend(self.select(*key, *signature, *from));
-        }
-        selected.iter().for_each(|method| self.methods.raise(*method, CALLED_BACK));
-        self.methods.miss(selected);
+        run
     }
 }

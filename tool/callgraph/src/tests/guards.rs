@@ -30,8 +30,7 @@ fn shop(options: Options) -> PlayedJvm {
 impl PlayedJvm {
     /// The guards in a class's code, each with the method that it is in.
     pub(super) fn guards(&mut self, class: &str) -> Vec<(String, MethodId)> {
-        let (id, bytes) = (self.classes[class].id, self.classes[class].bytes.clone());
-        let guards = self.graph.guards(Some(id), APPLICATION, class, &parsed(&bytes));
+        let guards = self.guarded(class, Some(self.classes[class].id));
         let name = |guard: &Guarded| self.classes[class].methods[guard.method_index].name.clone();
         let passed = guards.iter().filter_map(|guard| match guard.told {
             Told::Passed(id) => Some((name(guard), id)),
@@ -100,8 +99,7 @@ fn what_never_ran_is_guarded_in_what_did() {
 #[test]
 fn what_cannot_be_guarded_is_selected_with_the_rest() {
     let mut jvm = shop(ahead()).attach(&["Main", "Texts"]);
-    let (id, bytes) = (jvm.classes["Main"].id, jvm.classes["Main"].bytes.clone());
-    let guards = jvm.graph.guards(Some(id), APPLICATION, "Main", &parsed(&bytes));
+    let guards = jvm.guarded("Main", Some(jvm.classes["Main"].id));
     jvm.graph.refuse_guards(&guards);
     let step = jvm.graph.hotswapped();
     jvm.settle(step);
@@ -128,7 +126,7 @@ fn a_class_that_is_being_loaded_has_guards_too() {
         jvm.graph.selected(Occasion::Loading { by_graph: false }, APPLICATION, "Main", &parsed(&bytes)).len(),
         1
     );
-    let guards = jvm.graph.guards(None, APPLICATION, "Main", &parsed(&bytes));
+    let guards = jvm.guarded("Main", None);
     let [Guarded { told: Told::Passed(guard), .. }] = guards[..] else {
         panic!("of its own methods nothing is known yet: {guards:?}")
     };

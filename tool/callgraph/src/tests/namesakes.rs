@@ -1,10 +1,11 @@
 //! Programs that reload, run scripts or make proxies: very many classes have one name, each its own loader.
 
 use headwater_protocol::LoaderId;
+use headwater_protocol::message::MethodInfo;
 use headwater_terms::reach::Way;
 
 use super::super::filter::Caller;
-use super::super::receivers::Spare;
+use super::super::source::{Named, Source, Spare};
 use super::super::*;
 use super::options;
 
@@ -50,7 +51,9 @@ impl Graph {
         let signature = self.0.known.mirrors.intern_signature(CALLED.0, CALLED.1);
         let mut callees = Vec::new();
         let called = (signature, Source::new(Caller::Application, None, Way::Direct));
-        self.0.reach_direct("Named", LoaderId(loader), called, Spare::Nothing, &mut callees);
+        let CallGraph { known, methods, likely, reachable, .. } = &mut self.0;
+        let named = Named { name: "Named", loader: LoaderId(loader) };
+        reachable.reach_direct(&mut Ground { known, methods, likely }, named, called, Spare::Nothing, &mut callees);
         callees.len()
     }
 
@@ -84,9 +87,11 @@ fn what_a_class_outside_the_filter_does_with_a_virtual_call_is_known_of_very_man
     let called = (signature, Source::new(Caller::Application, None, Way::Virtual));
     let target = source::target(called);
     let mut callees = Vec::new();
-    graph.0.reach_virtual("Named", LoaderId(7), called, Spare::Nothing, &mut callees);
-    let first = graph.0.known.mirrors.visible("Named", LoaderId(7))[0];
-    graph.0.begin_to_leave(first, target);
+    let CallGraph { known, methods, likely, reachable, .. } = &mut graph.0;
+    let named = Named { name: "Named", loader: LoaderId(7) };
+    reachable.reach_virtual(&mut Ground { known, methods, likely }, named, called, Spare::Nothing, &mut callees);
+    let first = known.mirrors.visible("Named", LoaderId(7))[0];
+    assert!(reachable.begin_to_leave(known, first, target));
     for number in 3..100 {
         graph.link(number);
     }

@@ -1,6 +1,7 @@
 //! Which calls are probed because they run native methods.
 
 use super::*;
+use crate::known::Rewritten;
 use crate::natives::NativeCall;
 
 const SOURCE: &str = "
@@ -22,7 +23,9 @@ fn attached(natives: bool) -> PlayedJvm {
 /// The native methods that are probed in `Main`, in the order of their calls.
 fn probed(jvm: &PlayedJvm) -> Vec<String> {
     let class = &jvm.classes["Main"];
-    let calls = jvm.graph.native_calls(Some(class.id), class.loader, "Main", &parsed(&class.bytes));
+    let file = &parsed(&class.bytes);
+    let rewritten = Rewritten { class: Some(class.id), loader: class.loader, name: "Main", file };
+    let calls = jvm.graph.plan.natives.in_file(&jvm.graph.known, rewritten);
     assert!(calls.is_sorted_by_key(|call| call.offset));
     let record = |call: &NativeCall| jvm.graph.methods().iter().find(|record| record.id == call.id);
     calls.iter().map(|call| record(call).expect("a method of the graph").java_name()).collect()

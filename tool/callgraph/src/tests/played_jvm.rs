@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use headwater_protocol::LoaderId;
-use headwater_protocol::message::{UnlinkedClass, mention};
+use headwater_protocol::message::{MethodInfo, UnlinkedClass, mention};
 use headwater_rewriter::ClassFile;
 use headwater_tests::{compile_text, jdks};
 
 use super::super::*;
 use super::parsed;
+use crate::known::Rewritten;
+use crate::likely::Reading;
 use crate::requests::Selected;
 
 pub(super) const APPLICATION: LoaderId = LoaderId(2);
@@ -297,6 +299,14 @@ impl PlayedJvm {
             self.ids.insert(name.clone(), method.id);
             self.instrumented.insert(name);
         }
+    }
+
+    /// The guards in a class's file; without its id, as it is loaded.
+    pub(super) fn guarded(&mut self, name: &str, class: Option<ClassId>) -> Vec<Guarded> {
+        let CallGraph { known, methods, likely, reachable, plan, .. } = &mut self.graph;
+        let file = &parsed(&self.classes[name].bytes);
+        let rewritten = Rewritten { class, loader: APPLICATION, name, file };
+        plan.guards.in_file(Reading { known, methods, likely }, reachable, rewritten)
     }
 
     /// What is instrumented, sorted.

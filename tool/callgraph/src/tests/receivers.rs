@@ -26,8 +26,7 @@ const ODD: &str = "Odd.area()I";
 impl PlayedJvm {
     /// The calls in a class's code that are told what they are made on.
     fn receiving(&mut self, class: &str) -> Vec<u32> {
-        let (id, bytes) = (self.classes[class].id, self.classes[class].bytes.clone());
-        let guards = self.graph.guards(Some(id), APPLICATION, class, &parsed(&bytes));
+        let guards = self.guarded(class, Some(self.classes[class].id));
         let told = guards.iter().filter_map(|guard| match guard.told {
             Told::Receiver(call) => Some(call),
             Told::Passed(_) => None,
@@ -78,8 +77,7 @@ fn what_never_ran_is_instrumented_when_an_object_has_it_called() {
 #[test]
 fn nothing_is_spared_where_a_call_cannot_be_told() {
     let mut jvm = used(ahead()).attach(&CLASSES);
-    let (id, bytes) = (jvm.classes["Main"].id, jvm.classes["Main"].bytes.clone());
-    let guards = jvm.graph.guards(Some(id), APPLICATION, "Main", &parsed(&bytes));
+    let guards = jvm.guarded("Main", Some(jvm.classes["Main"].id));
     jvm.graph.refuse_guards(&guards);
     jvm.enter(ROOT);
     jvm.enter(AREA);

@@ -1,6 +1,7 @@
 //! Where objects are made.
 
 use super::*;
+use crate::known::Rewritten;
 use crate::sites::ObjectSite;
 
 const SOURCE: &str = "
@@ -19,8 +20,11 @@ fn attached(options: Options) -> PlayedJvm {
 /// The sites that are probed in `Main`: by their methods, and what is made.
 fn probed(jvm: &mut PlayedJvm) -> Vec<(usize, String)> {
     let class = &jvm.classes["Main"];
-    let selected = jvm.graph.selected(Occasion::Retransforming(class.id), class.loader, "Main", &parsed(&class.bytes));
-    let sites = jvm.graph.object_sites(Some(class.id), class.loader, "Main", &parsed(&class.bytes), &selected);
+    let file = &parsed(&class.bytes);
+    let selected = jvm.graph.selected(Occasion::Retransforming(class.id), class.loader, "Main", file);
+    let rewritten = Rewritten { class: Some(class.id), loader: class.loader, name: "Main", file };
+    let CallGraph { known, methods, plan, .. } = &mut jvm.graph;
+    let sites = plan.sites.in_file(known, methods, rewritten, &selected);
     let named = |it: &ObjectSite| (it.method_index, jvm.graph.objects()[it.number as usize].to_string());
     sites.iter().map(named).collect()
 }

@@ -4,6 +4,7 @@ use headwater_protocol::word::{Counting, Wait};
 use headwater_rewriter::Place;
 
 use super::*;
+use crate::known::Rewritten;
 
 const SOURCE: &str = "
     class Main {
@@ -16,8 +17,10 @@ const SOURCE: &str = "
 /// The waits that are probed in `Main`: in which methods, of those that are instrumented.
 fn probed(jvm: &mut PlayedJvm) -> Vec<(Wait, bool)> {
     let class = &jvm.classes["Main"];
-    let selected = jvm.graph.selected(Occasion::Retransforming(class.id), class.loader, "Main", &parsed(&class.bytes));
-    let places = jvm.graph.wait_places(Some(class.id), class.loader, "Main", &parsed(&class.bytes), &selected);
+    let file = &parsed(&class.bytes);
+    let selected = jvm.graph.selected(Occasion::Retransforming(class.id), class.loader, "Main", file);
+    let rewritten = Rewritten { class: Some(class.id), loader: class.loader, name: "Main", file };
+    let places = jvm.graph.plan.wait_places(&jvm.graph.known, rewritten, &selected);
     places.iter().map(|it| (it.wait, matches!(it.place, Place::Wait { call: Some(_) }))).collect()
 }
 
@@ -60,9 +63,11 @@ const TELLING: &str = "
 /// What a class of the JDK's with that code would tell when it is loaded: the waits in its methods, and how many constructors.
 fn told(options: Options, loader: LoaderId, class: &str) -> (Vec<Wait>, usize) {
     let jvm = PlayedJvm::new(TELLING, options).attach(&["Main"]);
-    let bytes = &jvm.classes["Main"].bytes;
-    let waits = jvm.graph.wait_places(None, loader, class, &parsed(bytes), &[]);
-    let constructors = jvm.graph.exception_constructors(None, loader, class, &parsed(bytes));
+    let file = &parsed(&jvm.classes["Main"].bytes);
+    let rewritten = Rewritten { class: None, loader, name: class, file };
+    let CallGraph { known, plan, .. } = &jvm.graph;
+    let waits = plan.wait_places(known, rewritten, &[]);
+    let constructors = plan.exception_constructors(known, rewritten);
     (waits.into_iter().map(|it| it.wait).collect(), constructors.len())
 }
 
