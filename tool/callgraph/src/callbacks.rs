@@ -102,7 +102,7 @@ impl Escape {
     /// As what objects leave a method with these call sites.
     pub(super) fn ways_out(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         reachable: &Reachable,
         sites: &CallSites,
         (key, signature): (ClassKey, Signature),
@@ -166,11 +166,11 @@ impl Escape {
             if may_come {
                 self.pending_types.insert(name.as_str().into(), ways.from);
             }
-            let needs_before = ground.known.needs;
+            let needs_before = ground.known.needs();
             for key in types {
                 self.escape_type(ground, reachable, key, ways, &mut selected);
             }
-            if may_come && ground.known.needs == needs_before {
+            if may_come && ground.known.needs() == needs_before {
                 reachable.has_applied(ground.known, named, what.clone());
             }
         }
@@ -190,13 +190,13 @@ impl Escape {
         if self.types.contains_key(&key) || !ground.known.mirrors.supertypes(key).iter().any(leaves) {
             return;
         }
-        let needs_before = ground.known.needs;
+        let needs_before = ground.known.needs();
         for subtype in ground.known.mirrors.subtypes(key) {
             if !ground.known.mirrors.get(subtype).is_abstract_class() {
                 self.expose(ground, reachable, subtype, (key, ways.from), selected);
             }
         }
-        if ground.known.needs == needs_before {
+        if ground.known.needs() == needs_before {
             self.types.insert(key, ways.from);
         }
     }
@@ -263,11 +263,11 @@ impl Escape {
     pub(super) fn expose_released(&mut self, ground: &mut Ground<'_>, reachable: &mut Reachable) -> bool {
         let mut has_exposed = false;
         for (class, signature, from) in self.mentions.take_released() {
-            let needs_before = ground.known.needs;
+            let needs_before = ground.known.needs();
             let mut selected = Vec::new();
             reachable.select_exposed(ground, class, (signature, from.via(Way::Mentioned)), &mut selected);
             ground.methods.are_called_back(ground.known, selected);
-            if ground.known.needs == needs_before {
+            if ground.known.needs() == needs_before {
                 has_exposed = true;
             } else {
                 self.mentions.put_off((class, signature, from));

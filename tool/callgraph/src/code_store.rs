@@ -1,5 +1,7 @@
 //! Class files: what methods call is read from them when it is asked for.
 
+use std::cell::RefCell;
+
 use headwater_rewriter::{CallSites, ClassFile, Lambda, call_sites, constant_sites, lambdas};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -22,23 +24,24 @@ fn passes_on(opcode: u8) -> bool {
 pub(super) struct CodeStore {
     /// `None` for those that cannot be had.
     files: FxHashMap<ClassKey, Option<Vec<u8>>>,
-    needed: FxHashSet<ClassKey>,
+    /// Those that are to be asked for.
+    needed: RefCell<FxHashSet<ClassKey>>,
 }
 
 impl CodeStore {
     /// A class's file, or that it cannot be had.
     pub(super) fn add(&mut self, key: ClassKey, bytes: Option<Vec<u8>>) {
-        self.needed.remove(&key);
+        self.needed.get_mut().remove(&key);
         self.files.insert(key, bytes);
     }
 
     /// Whether a class's file is there; if not, and it can be asked for, it is needed.
-    pub(super) fn has(&mut self, key: ClassKey, can_be_had: bool) -> bool {
+    pub(super) fn has(&self, key: ClassKey, can_be_had: bool) -> bool {
         match self.files.get(&key) {
             Some(file) => file.is_some(),
             None => {
                 if can_be_had {
-                    self.needed.insert(key);
+                    self.needed.borrow_mut().insert(key);
                 }
                 false
             }
@@ -47,7 +50,7 @@ impl CodeStore {
 
     /// Nothing is needed.
     pub(super) fn is_complete(&self) -> bool {
-        self.needed.is_empty()
+        self.needed.borrow().is_empty()
     }
 
     /// A class's file will not come.
@@ -57,7 +60,7 @@ impl CodeStore {
 
     /// What is needed; it is asked for now.
     pub(super) fn take_needed(&mut self) -> Vec<ClassKey> {
-        let mut needed: Vec<ClassKey> = self.needed.drain().collect();
+        let mut needed: Vec<ClassKey> = self.needed.get_mut().drain().collect();
         needed.sort_unstable();
         needed
     }

@@ -24,26 +24,26 @@ impl CallGraph {
         plan.natives.look_again(known, class);
         plan.probe_passages(known);
         let mirror = known.mirrors.get(class);
-        let (name, loader, is_abstract) = (mirror.name.clone(), mirror.loader, mirror.is_abstract_class());
+        let (name, is_abstract) = (&mirror.name, mirror.is_abstract_class());
         if known.options.scheme == Scheme::Total {
             reachable.select_all_in(known, methods, class);
         }
         let mut callees = Vec::new();
         let ground = &mut Ground { known, methods, likely };
-        let named = Named { name: &name, loader };
-        for called in reachable.direct_calls_to_come(&name) {
+        let named = Named { name, loader: mirror.loader };
+        for called in reachable.direct_calls_to_come(name) {
             reachable.reach_direct(ground, named, called, Spare::Nothing, &mut callees);
             if ground.known.may_inherit_from_outside(class, target(called)) {
                 escape.no_longer_stays(ground.methods, reachable, &mut plan.guards, called.0);
             }
         }
-        for called in reachable.virtual_calls_to_come(&name) {
+        for called in reachable.virtual_calls_to_come(name) {
             reachable.reach_virtual(ground, named, called, Spare::Nothing, &mut callees);
             if ground.known.may_inherit_from_outside(class, target(called)) {
                 escape.no_longer_stays(ground.methods, reachable, &mut plan.guards, called.0);
             }
         }
-        if let Some(from) = reachable.initializer_of(&name) {
+        if let Some(from) = reachable.initializer_of(name) {
             reachable.select_initializers(ground.known, ground.methods, class, from, &mut callees);
         }
         callees.into_iter().for_each(|callee| ground.methods.raise(callee.method, callee.probability * LOADED_LATER));
@@ -107,6 +107,6 @@ impl CallGraph {
         let ground = &mut Ground { known, methods, likely };
         escape.opaque.expose_if_open(ground, reachable, &mut escape.mentions, class);
         // What was not known is asked for when the class has been linked.
-        known.needed.clear();
+        known.ask_later();
     }
 }

@@ -49,14 +49,14 @@ impl CallGraph {
     pub(super) fn expand(&mut self, method: MethodId) -> bool {
         let Some(record) = self.methods.record(method) else { return false };
         let (key, signature, probability) = (record.key, record.signature, record.probability);
-        let (name, descriptor) = self.known.mirrors.signature(signature).clone();
+        let (name, descriptor) = self.known.mirrors.signature(signature);
         // A method whose code cannot be read is refused by the rewriter, with the reason.
-        let Some(sites) = self.known.code.sites(key, &name, &descriptor) else { return false };
+        let Some(sites) = self.known.code.sites(key, name, descriptor) else { return false };
         let CallGraph { known, methods, likely, reachable, plan, .. } = self;
         let sites = plan.guards.unguarded(Reading { known, methods, likely }, reachable, method, sites);
-        let needs_before = self.known.needs;
+        let needs_before = self.known.needs();
         let callees = self.select_callees(&sites, (key, signature), Some(method), Code::Own, 1.0);
-        if self.known.needs != needs_before {
+        if self.known.needs() != needs_before {
             return false;
         }
         self.reachable.unlinked.want(&self.known, &sites, probability);
@@ -81,17 +81,17 @@ impl CallGraph {
         if !self.known.has_code(key) {
             return false;
         }
-        let (name, descriptor) = self.known.mirrors.signature(signature).clone();
-        let Some(mut sites) = self.known.code.sites(key, &name, &descriptor) else { return false };
+        let (name, descriptor) = self.known.mirrors.signature(signature);
+        let Some(mut sites) = self.known.code.sites(key, name, descriptor) else { return false };
         sites.calls.retain(|call| behind.called.is_of(call));
         if behind.is_certain {
             sites.calls.iter_mut().for_each(|call| call.likelihood = Likelihood::Certain);
         }
-        let needs_before = self.known.needs;
+        let needs_before = self.known.needs();
         // Objects that the method mentions may leave by these calls.
         let only_calls = CallSites { calls: sites.calls, types: sites.types, ..CallSites::default() };
         let callees = self.select_callees(&only_calls, (key, signature), Some(method), Code::Own, 1.0);
-        if self.known.needs != needs_before {
+        if self.known.needs() != needs_before {
             return false;
         }
         let caller = Some(method).filter(|_| !behind.is_certain);
@@ -116,15 +116,15 @@ impl CallGraph {
                 }
                 continue;
             }
-            let needs_before = self.known.needs;
+            let needs_before = self.known.needs();
             let callees = if home == due.key {
-                let (name, descriptor) = self.known.mirrors.signature(due.signature).clone();
-                let Some(sites) = self.known.code.sites(home, &name, &descriptor) else { continue };
+                let (name, descriptor) = self.known.mirrors.signature(due.signature);
+                let Some(sites) = self.known.code.sites(home, name, descriptor) else { continue };
                 self.select_callees(&sites, (home, due.signature), due.by, Code::Hidden(due.cause), due.probability)
             } else {
                 self.select_lambdas(&due, home)
             };
-            if self.known.needs != needs_before {
+            if self.known.needs() != needs_before {
                 self.reachable.hidden.put_off(due);
                 continue;
             }

@@ -90,7 +90,7 @@ impl Reachable {
     /// Selects a class's methods that override those of the supertypes that are known, and its constructors if they are wanted.
     pub(super) fn foresee_used(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         class: ClassKey,
         supertypes: &[ClassKey],
@@ -117,8 +117,7 @@ impl Reachable {
                 methods.raise(method, LOADED_FOR_USE);
             }
         }
-        // What was not known is asked for when it is needed.
-        known.needed.clear();
+        known.ask_later();
     }
 }
 
@@ -140,8 +139,8 @@ impl CallGraph {
             if record.expanded || record.refused.is_some() || record.lines.is_some() || probability < REMEMBERED {
                 continue;
             }
-            let (name, descriptor) = self.known.mirrors.signature(signature).clone();
-            let Some(sites) = self.known.code.sites(class, &name, &descriptor) else { continue };
+            let (name, descriptor) = self.known.mirrors.signature(signature);
+            let Some(sites) = self.known.code.sites(class, name, descriptor) else { continue };
             for call in &sites.calls {
                 let from_here = probability * likely::of_call(call.likelihood);
                 let from = Source::new(caller, Some(method), way_of(call.kind));
@@ -166,7 +165,6 @@ impl CallGraph {
                 }
             }
         }
-        // What was not known is asked for when it is needed.
-        self.known.needed.clear();
+        self.known.ask_later();
     }
 }

@@ -1,5 +1,7 @@
 //! What is known of the target's classes, what the user wants, and what has to be known yet.
 
+use std::cell::{Cell, RefCell};
+
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::ClassFile;
 use headwater_terms::Scheme;
@@ -23,7 +25,7 @@ pub(super) struct Rewritten<'f> {
     pub(super) file: &'f ClassFile<'f>,
 }
 
-/// What all else goes by.
+/// What all else goes by: changed by what is told, and read by whoever selects.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) options: Options,
@@ -33,10 +35,16 @@ pub(super) struct Known {
     pub(super) nobody_waits: bool,
     pub(super) mirrors: Mirrors,
     pub(super) code: CodeStore,
-    /// Classes whose methods the current work needs.
-    pub(super) needed: FxHashSet<ClassKey>,
-    /// How often methods were needed and not known: unchanged, a step is complete.
-    pub(super) needs: u64,
+    questions: Questions,
+}
+
+/// What the current work needs and is not known. Who reads what is known notes it down; nothing else is changed by that.
+#[derive(Debug, Default)]
+struct Questions {
+    /// Classes whose methods it needs.
+    classes: RefCell<FxHashSet<ClassKey>>,
+    /// How often something was needed: unchanged, a step is complete.
+    times: Cell<u64>,
 }
 
 impl Known {
@@ -48,14 +56,13 @@ impl Known {
             options,
             mirrors: Mirrors::default(),
             code: CodeStore::default(),
-            needed: FxHashSet::default(),
-            needs: 0,
+            questions: Questions::default(),
         }
     }
 
     /// Whether nothing has to be asked of the JVM before work goes on.
     pub(super) fn is_complete(&self) -> bool {
-        self.needed.is_empty() && self.code.is_complete()
+        self.questions.classes.borrow().is_empty() && self.code.is_complete()
     }
 
     /// The class that a file is of.
@@ -72,7 +79,7 @@ impl Known {
     }
 
     /// Whether a class's code is there; if not, it is asked for.
-    pub(super) fn has_code(&mut self, key: ClassKey) -> bool {
+    pub(super) fn has_code(&self, key: ClassKey) -> bool {
         let mirror = self.mirrors.get(key);
         self.code.has(key, mirror.linked && mirror.id.is_some())
     }
@@ -86,8 +93,30 @@ impl Known {
         self.mirrors.meant(name, self.mirrors.get(class).loader) == Meant::Others(&[])
     }
 
-    pub(super) fn need(&mut self, key: ClassKey) {
-        self.needs += 1;
-        self.needed.insert(key);
+    /// A class's methods are needed.
+    pub(super) fn need(&self, key: ClassKey) {
+        self.lack();
+        self.questions.classes.borrow_mut().insert(key);
+    }
+
+    /// Something is needed that is asked for.
+    pub(super) fn lack(&self) {
+        self.questions.times.set(self.needs() + 1);
+    }
+
+    /// How often something was: unchanged, nothing was between two calls.
+    pub(super) fn needs(&self) -> u64 {
+        self.questions.times.get()
+    }
+
+    /// The classes whose methods are to be asked for now.
+    pub(super) fn take_needed(&mut self) -> Vec<ClassId> {
+        let needed = self.questions.classes.get_mut().drain();
+        needed.filter_map(|key| self.mirrors.get(key).id).collect()
+    }
+
+    /// What was not known is asked for when it is needed again.
+    pub(super) fn ask_later(&self) {
+        self.questions.classes.borrow_mut().clear();
     }
 }

@@ -228,7 +228,7 @@ impl CallGraph {
 
     /// These threads are inside roots already.
     pub fn open_calls(&mut self, stacks: &[ThreadStack]) -> Step {
-        let methods = OnStacks::of(&mut self.known, stacks);
+        let methods = OnStacks::of(&self.known, stacks);
         self.begin(Work::Open(methods))
     }
 
@@ -279,7 +279,7 @@ impl CallGraph {
             self.plan.take_up(&self.known, &self.methods);
         }
         if !self.known.roots_only {
-            self.plan.natives.find(&mut self.known, &mut self.methods, &mut self.plan.to_hotswap);
+            self.plan.natives.find(&self.known, &mut self.methods, &mut self.plan.to_hotswap);
         }
         if let Some(question) = self.question() {
             self.work = Some(work);
@@ -334,7 +334,7 @@ impl CallGraph {
     /// What has to be known before work goes on, if anything.
     fn question(&mut self) -> Option<Step> {
         let CallGraph { known, likely, reachable, escape, plan, .. } = self;
-        let needed: Vec<ClassId> = known.needed.drain().filter_map(|key| known.mirrors.get(key).id).collect();
+        let needed = known.take_needed();
         if !needed.is_empty() {
             return Some(Step::NeedMethods(needed));
         }

@@ -76,7 +76,7 @@ pub(super) struct Reading<'a> {
 /// What selection stands on: it asks for what is not known yet, and adds methods.
 #[derive(Debug)]
 pub(super) struct Ground<'a> {
-    pub(super) known: &'a mut Known,
+    pub(super) known: &'a Known,
     pub(super) methods: &'a mut Methods,
     pub(super) likely: &'a Likely,
 }

@@ -116,7 +116,7 @@ impl Mentions {
         }
         if !self.listed {
             self.wanted = true;
-            known.needs += 1;
+            known.lack();
             return true;
         }
         let (name, descriptor) = known.mirrors.signature(signature);

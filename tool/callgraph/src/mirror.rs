@@ -7,8 +7,10 @@ use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::ClassFile;
 use namesakes::Namesakes;
 use rustc_hash::{FxHashMap, FxHashSet};
+use signatures::Signatures;
 
 mod namesakes;
+mod signatures;
 
 pub(super) use namesakes::{Meant, VERY_MANY};
 
@@ -147,44 +149,24 @@ pub(super) struct Mirrors {
     by_name: FxHashMap<Arc<str>, Namesakes>,
     /// Lambdas' classes, by the name of the class in whose code these stand.
     by_host: FxHashMap<Arc<str>, Namesakes>,
-    signatures: Vec<(Arc<str>, Arc<str>)>,
-    signature_numbers: FxHashMap<(Arc<str>, Arc<str>), Signature>,
-    strings: FxHashSet<Arc<str>>,
+    signatures: Signatures,
     /// Grows with each class, and with each method of which something else is known.
     pub(super) generation: u64,
 }
 
 impl Mirrors {
-    fn intern(&mut self, text: &str) -> Arc<str> {
-        match self.strings.get(text) {
-            Some(known) => known.clone(),
-            None => {
-                let text: Arc<str> = text.into();
-                self.strings.insert(text.clone());
-                text
-            }
-        }
-    }
-
-    pub(super) fn intern_signature(&mut self, name: &str, descriptor: &str) -> Signature {
-        let key = (self.intern(name), self.intern(descriptor));
-        if let Some(known) = self.signature_numbers.get(&key) {
-            return *known;
-        }
-        let signature = Signature(self.signatures.len() as u32);
-        self.signatures.push(key.clone());
-        self.signature_numbers.insert(key, signature);
-        signature
+    pub(super) fn intern_signature(&self, name: &str, descriptor: &str) -> Signature {
+        self.signatures.intern(name, descriptor)
     }
 
     /// A signature that has been interned.
     pub(super) fn known_signature(&self, name: &str, descriptor: &str) -> Option<Signature> {
-        let key = (self.strings.get(name)?.clone(), self.strings.get(descriptor)?.clone());
-        self.signature_numbers.get(&key).copied()
+        self.signatures.known(name, descriptor)
     }
 
     pub(super) fn signature(&self, signature: Signature) -> &(Arc<str>, Arc<str>) {
-        &self.signatures[signature.0 as usize]
+        // There is none that was not interned.
+        self.signatures.get(signature).expect("it has been interned")
     }
 
     pub(super) fn get(&self, key: ClassKey) -> &Mirror {
@@ -257,13 +239,13 @@ impl Mirrors {
     /// A class whose loading has begun: its hierarchy is known by name only.
     pub(super) fn loading(&mut self, loader: LoaderId, name: &str, file: &ClassFile<'_>) -> ClassKey {
         let key = self.being_loaded(loader, name).unwrap_or_else(|| {
-            let name = self.intern(name);
+            let name = self.signatures.text(name);
             self.add(Mirror::unknown(name, loader))
         });
         let mut super_names = Vec::new();
-        super_names.extend(file.super_name().ok().flatten().map(|name| self.intern(&name)));
+        super_names.extend(file.super_name().ok().flatten().map(|name| self.signatures.text(&name)));
         for interface in file.interfaces().unwrap_or_default() {
-            super_names.push(self.intern(&interface));
+            super_names.push(self.signatures.text(&interface));
         }
         let methods = file
             .methods()
@@ -288,7 +270,7 @@ impl Mirrors {
         if let Some(key) = self.by_id(id) {
             return key;
         }
-        let empty = self.intern("");
+        let empty = self.signatures.text("");
         let key = self.add(Mirror { id: Some(id), ..Mirror::unknown(empty, LoaderId::BOOT) });
         self.by_id.insert(id, key);
         key
@@ -296,7 +278,7 @@ impl Mirrors {
 
     /// A class with its hierarchy. Being told twice is harmless.
     pub(super) fn linked(&mut self, info: ClassInfo) -> ClassKey {
-        let name = self.intern(&info.name);
+        let name = self.signatures.text(&info.name);
         let key = match self.by_id(info.id) {
             Some(key) => key,
             None => match self.being_loaded(info.loader, &name) {

@@ -80,14 +80,14 @@ impl Natives {
 
     /// Looks at the calls of methods that were selected. What cannot be decided yet stays due: classes' methods or code are asked for
     /// first.
-    pub(super) fn find(&mut self, known: &mut Known, methods: &mut Methods, to_hotswap: &mut FxHashSet<ClassKey>) {
+    pub(super) fn find(&mut self, known: &Known, methods: &mut Methods, to_hotswap: &mut FxHashSet<ClassKey>) {
         for method @ (key, signature) in std::mem::take(&mut self.due) {
             if known.code.is_missing(key) {
                 continue;
             }
-            let needs_before = known.needs;
+            let needs_before = known.needs();
             let found = if known.has_code(key) { self.calls_in(known, methods, key, signature) } else { None };
-            match found.filter(|_| known.needs == needs_before) {
+            match found.filter(|_| known.needs() == needs_before) {
                 Some(found) => self.set(methods, to_hotswap, method, found),
                 None => self.due.push(method),
             }
@@ -97,7 +97,7 @@ impl Natives {
     /// The same for a class that is being loaded: nothing can be asked for. Its methods stay due until it has been linked.
     pub(super) fn find_while_loading(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         to_hotswap: &mut FxHashSet<ClassKey>,
         class: ClassKey,
@@ -108,7 +108,7 @@ impl Natives {
                 self.set(methods, to_hotswap, (key, signature), found);
             }
         }
-        known.needed.clear();
+        known.ask_later();
     }
 
     fn set(
@@ -129,13 +129,13 @@ impl Natives {
 
     fn calls_in(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         key: ClassKey,
         signature: Signature,
     ) -> Option<Vec<(Call, MethodId)>> {
-        let (name, descriptor) = known.mirrors.signature(signature).clone();
-        let sites = known.code.sites(key, &name, &descriptor)?;
+        let (name, descriptor) = known.mirrors.signature(signature);
+        let sites = known.code.sites(key, name, descriptor)?;
         let caller = known.options.caller(known.mirrors.get(key).loader);
         let mut found: Vec<(Call, MethodId)> = Vec::new();
         let mut seen: Vec<Call> = Vec::new();
@@ -156,7 +156,7 @@ impl Natives {
     }
 
     /// The native method that a call runs, if it can run no other.
-    fn target(&mut self, known: &mut Known, within: Member, call: &Call, caller: Caller) -> Option<Member> {
+    fn target(&mut self, known: &Known, within: Member, call: &Call, caller: Caller) -> Option<Member> {
         let owners = known.mirrors.visible(&call.owner, known.mirrors.get(within.0).loader);
         if owners.iter().all(|key| !known.mirrors.get(*key).linked) {
             self.watch(call, within);
@@ -170,7 +170,7 @@ impl Natives {
 
     fn target_on(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         owner: ClassKey,
         within: Member,
         call: &Call,
@@ -193,9 +193,9 @@ impl Natives {
             }
         }
         let (key, method) = declared?;
-        let name = known.mirrors.signature(signature).0.clone();
+        let name = &known.mirrors.signature(signature).0;
         let mirror = known.mirrors.get(key);
-        if !method.is_native() || !known.options.shows(&mirror.name, mirror.loader, &name, caller) {
+        if !method.is_native() || !known.options.shows(&mirror.name, mirror.loader, name, caller) {
             return None;
         }
         let by_receiver = call.kind.is_virtual();
@@ -277,7 +277,7 @@ impl Natives {
 
 impl Known {
     /// A call instruction, if it may call a native method.
-    fn as_call(&mut self, site: &CallSite) -> Option<Call> {
+    fn as_call(&self, site: &CallSite) -> Option<Call> {
         let is_instruction =
             matches!(site.kind, CallKind::Static | CallKind::Special | CallKind::Virtual | CallKind::Interface);
         if !is_instruction || POLYMORPHIC.contains(&&*site.owner) || &*site.name == "<init>" {

@@ -69,14 +69,14 @@ impl Opaque {
             return;
         }
         let from = from.via(Way::Loader);
-        let needs_before = ground.known.needs;
+        let needs_before = ground.known.needs();
         let loaders = ground.known.mirrors.visible(CLASS_LOADER, LoaderId::BOOT);
         let classes: Vec<ClassKey> =
             loaders.into_iter().flat_map(|loader| ground.known.mirrors.subtypes(loader)).collect();
         for class in classes {
             self.expose_loader(ground, reachable, mentions, class, from);
         }
-        self.loaders = (ground.known.needs == needs_before).then_some(from);
+        self.loaders = (ground.known.needs() == needs_before).then_some(from);
     }
 
     fn expose_loader(
@@ -100,13 +100,15 @@ impl Opaque {
     }
 
     /// Whether such a caller has left the filter already, or cannot before more is known.
-    pub(super) fn is_opened(&self, known: &mut Known, caller: Caller) -> bool {
+    pub(super) fn is_opened(&self, known: &Known, caller: Caller) -> bool {
         if self.callers.iter().any(|known| known.caller == caller) {
             return true;
         }
         let is_asked = self.asked.contains(&caller);
-        // All classes would have to be looked at once more, for each method that leaves the filter, to find the same missing.
-        known.needs += u64::from(is_asked);
+        if is_asked {
+            // All classes would have to be looked at once more, for each method that leaves the filter, to find the same missing.
+            known.lack();
+        }
         is_asked
     }
 
@@ -121,11 +123,11 @@ impl Opaque {
         if ground.known.options.without.has(Mechanism::Opaque) {
             return;
         }
-        let needs_before = ground.known.needs;
+        let needs_before = ground.known.needs();
         self.spares_idle = ground.likely.knows_what_is_idle();
         let classes = ground.known.mirrors.keys();
         self.expose_unnamed(ground, reachable, mentions, classes, from);
-        if ground.known.needs == needs_before {
+        if ground.known.needs() == needs_before {
             self.callers.push(from);
         } else {
             self.asked.push(from.caller);
@@ -142,12 +144,12 @@ impl Opaque {
         if !self.spares_idle || ground.likely.knows_what_is_idle() {
             return;
         }
-        let needs_before = ground.known.needs;
+        let needs_before = ground.known.needs();
         for from in self.callers.clone() {
             let classes = ground.known.mirrors.keys();
             self.expose_unnamed(ground, reachable, mentions, classes, from);
         }
-        self.spares_idle = ground.known.needs != needs_before;
+        self.spares_idle = ground.known.needs() != needs_before;
     }
 
     /// A class has come whose objects may be among those.
@@ -219,7 +221,7 @@ impl Opaque {
 
 impl Known {
     /// What a class has of what types outside the filter declare.
-    pub(super) fn declared_outside(&mut self, class: ClassKey, caller: Caller) -> Vec<Signature> {
+    pub(super) fn declared_outside(&self, class: ClassKey, caller: Caller) -> Vec<Signature> {
         let mirror = self.mirrors.get(class);
         let is_lambda = mirror.lambda_host().is_some();
         let has_objects = !mirror.is_abstract_class() && !mirror.is_interface();
@@ -266,7 +268,7 @@ impl Known {
 impl Methods {
     pub(super) fn places_of_unnamed(
         &self,
-        known: &mut Known,
+        known: &Known,
         class: ClassKey,
         signature: Signature,
         caller: Caller,

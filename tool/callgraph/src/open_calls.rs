@@ -46,7 +46,7 @@ pub(super) struct OnStacks {
 
 impl OnStacks {
     /// One more, which the method in a place called, or which is the outermost: its place, unless its class is not known.
-    fn add(&mut self, known: &mut Known, method: &MethodRef, by: Option<usize>) -> Option<usize> {
+    fn add(&mut self, known: &Known, method: &MethodRef, by: Option<usize>) -> Option<usize> {
         let class = known.mirrors.by_id(method.class)?;
         let signature = known.mirrors.intern_signature(&method.name, &method.descriptor);
         Some(self.add_of(known, (class, signature), by))
@@ -62,7 +62,7 @@ impl OnStacks {
     }
 
     /// Those of threads that are inside roots already.
-    pub(super) fn of(known: &mut Known, stacks: &[ThreadStack]) -> OnStacks {
+    pub(super) fn of(known: &Known, stacks: &[ThreadStack]) -> OnStacks {
         let mut methods = OnStacks::default();
         for stack in stacks {
             // The outermost is a root.
@@ -98,7 +98,7 @@ impl Ran {
     }
 
     /// Threads were seen below roots in these calls.
-    pub(super) fn add(&mut self, known: &mut Known, seen: &Seen) {
+    pub(super) fn add(&mut self, known: &Known, seen: &Seen) {
         for (class, stacks) in &seen.classes {
             if let Some(key) = known.mirrors.by_id(*class) {
                 *self.classes.entry(key).or_default() += stacks;
@@ -115,7 +115,7 @@ impl Ran {
     /// The same by samples, which name methods (`a.b.C.m(I)V`): each stack's are these, the outermost first.
     pub(super) fn add_samples(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &Methods,
         names: &[String],
         stacks: impl Iterator<Item: Iterator<Item = usize>>,
@@ -150,7 +150,7 @@ impl Ran {
     }
 
     /// Selects what was seen: it will be entered.
-    pub(super) fn expect_seen(&self, known: &mut Known, methods: &mut Methods, reachable: &mut Reachable) {
+    pub(super) fn expect_seen(&self, known: &Known, methods: &mut Methods, reachable: &mut Reachable) {
         for at in self.seen.places() {
             if let Some(id) = reachable.select_on_stack(known, methods, &self.seen, at) {
                 methods.raise(id, 1.0);
@@ -162,7 +162,7 @@ impl Ran {
 
 impl Known {
     /// The method of a name, where one class has it. Samples do not tell namesakes from one another.
-    fn only_named(&mut self, name: &str) -> Option<(ClassKey, Signature)> {
+    fn only_named(&self, name: &str) -> Option<(ClassKey, Signature)> {
         let (path, descriptor) = name.split_at(name.find('(')?);
         let (class, method) = path.rsplit_once('.')?;
         let &[class] = self.mirrors.named(&class.replace('.', "/")) else { return None };
@@ -205,7 +205,7 @@ impl Reachable {
     /// Selects a method that is, or was, in this place of a stack.
     pub(super) fn select_on_stack(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         on: &OnStacks,
         at: usize,

@@ -85,7 +85,7 @@ fn may_be_of_jdk(class: &str) -> bool {
 impl Known {
     /// Whether a virtual call on objects of a class runs a method that a superclass outside the filter has. That may implement an
     /// interface which its own class knows nothing of.
-    pub(super) fn inherits_from_outside(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
+    pub(super) fn inherits_from_outside(&self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
         // No object is of an interface itself.
         let mut at = Some(class).filter(|class| !self.mirrors.get(*class).is_interface());
         let mut outside = false;
@@ -168,7 +168,7 @@ impl Escape {
     /// What leaves the filter by a call that a method of a class of this loader's makes.
     pub(super) fn leaving_by(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         reachable: &Reachable,
         call: &CallSite,
         by_constructor: bool,
@@ -199,7 +199,7 @@ impl Escape {
     /// Whether a call runs code outside the filter.
     pub(super) fn leads_outside(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         reachable: &Reachable,
         call: &CallSite,
         loader: LoaderId,

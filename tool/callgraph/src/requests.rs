@@ -57,7 +57,7 @@ impl Methods {
         }
     }
 
-    fn selected_in(&mut self, known: &mut Known, key: ClassKey, file: &ClassFile<'_>) -> Vec<Selected> {
+    fn selected_in(&mut self, known: &Known, key: ClassKey, file: &ClassFile<'_>) -> Vec<Selected> {
         if self.in_class(key).is_empty() {
             return Vec::new();
         }
@@ -151,7 +151,7 @@ impl CallGraph {
         let is_due = self.plan.to_hotswap.contains(&key);
         self.methods.set_trigger(Trigger::Foreseen);
         if let Some(supertypes) = self.likely.foresees_overrides(&self.known, key) {
-            self.reachable.foresee_used(&mut self.known, &mut self.methods, key, &supertypes, false);
+            self.reachable.foresee_used(&self.known, &mut self.methods, key, &supertypes, false);
         }
         self.foresee_in(key);
         self.plan.take_up(&self.known, &self.methods);
@@ -159,7 +159,7 @@ impl CallGraph {
             // What was foreseen is instrumented right here.
             self.plan.to_hotswap.remove(&key);
         }
-        let selected = self.methods.selected_in(&mut self.known, key, file);
+        let selected = self.methods.selected_in(&self.known, key, file);
         self.plan.submitted.extend(selected.iter().map(|method| method.id));
         self.plan.submit_dropped(&mut self.methods, key);
         selected
@@ -180,17 +180,17 @@ impl CallGraph {
         self.known.code.add(key, Some(file.bytes().to_vec()));
         self.apply_while_loading(key, name);
         if self.known.options.scheme == Scheme::Total {
-            self.reachable.select_all_in(&mut self.known, &mut self.methods, key);
+            self.reachable.select_all_in(&self.known, &mut self.methods, key);
         }
         if by_graph && let Some(supertypes) = self.likely.foresees_instances(&self.known, key) {
-            self.reachable.foresee_used(&mut self.known, &mut self.methods, key, &supertypes, true);
+            self.reachable.foresee_used(&self.known, &mut self.methods, key, &supertypes, true);
         }
         self.foresee_in(key);
         self.plan.take_up(&self.known, &self.methods);
-        self.plan.natives.find_while_loading(&mut self.known, &mut self.methods, &mut self.plan.to_hotswap, key);
+        self.plan.natives.find_while_loading(&self.known, &mut self.methods, &mut self.plan.to_hotswap, key);
         // Whatever was selected by now is instrumented right here.
         self.plan.to_hotswap.remove(&key);
-        let selected = self.methods.selected_in(&mut self.known, key, file);
+        let selected = self.methods.selected_in(&self.known, key, file);
         if !selected.is_empty() {
             self.plan.loading.insert(key, selected.iter().map(|method| method.id).collect());
         }

@@ -18,7 +18,7 @@ use super::source::{Called, Named, Source, Spare};
 
 impl Known {
     /// The classes that declare what a virtual call runs on objects of a class.
-    pub(super) fn places_of(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> Vec<ClassKey> {
+    pub(super) fn places_of(&self, class: ClassKey, signature: Signature, caller: Caller) -> Vec<ClassKey> {
         let (mut places, mut unknown) = (Vec::new(), Vec::new());
         self.selection(class, signature, caller, &mut places, &mut unknown);
         unknown.into_iter().for_each(|class| self.need(class));
@@ -147,7 +147,7 @@ impl Reachable {
             let pending = self.virtual_pending.entry(named.name.into()).or_default();
             pending.entry((signature, caller)).or_insert(from.cause);
         }
-        let needs_at_first = ground.known.needs;
+        let needs_at_first = ground.known.needs();
         for owner in owners {
             let known = self.virtual_on.get(&owner).and_then(|on| on.get(&(signature, caller)));
             if let Some(known) = known.filter(|known| known.spared == Spare::Nothing || known.spared == spare) {
@@ -155,10 +155,10 @@ impl Reachable {
                 continue;
             }
             let called = (signature, from.through(owner));
-            let needs_before = ground.known.needs;
+            let needs_before = ground.known.needs();
             let (methods, leaves) = self.select_on(ground, owner, called, spare);
             callees.extend(methods.iter());
-            if ground.known.needs == needs_before {
+            if ground.known.needs() == needs_before {
                 if leaves {
                     self.leaving.entry(named.name.into()).or_default().insert((signature, caller));
                 }
@@ -167,7 +167,7 @@ impl Reachable {
                 self.virtual_on.entry(owner).or_default().insert((signature, caller), reached);
             }
         }
-        if may_come && ground.known.needs == needs_at_first {
+        if may_come && ground.known.needs() == needs_at_first {
             self.has_applied(ground.known, named, what);
         }
     }
@@ -230,13 +230,13 @@ impl Reachable {
             // It may be here already, and extend what is above it.
             self.reach_inherited(ground, named.name, (signature, from), callees);
         }
-        let (needs_at_first, mut spares) = (ground.known.needs, false);
+        let (needs_at_first, mut spares) = (ground.known.needs(), false);
         for owner in owners {
             if let Some(known) = self.direct_done.get(&(owner, signature, caller)) {
                 callees.extend(known.map(|method| Callee { method, probability: 1.0 }));
                 continue;
             }
-            let needs_before = ground.known.needs;
+            let needs_before = ground.known.needs();
             let (mut selected, mut spared) = (None, false);
             // Superclasses come before superinterfaces where both are on the way up: `supertypes` goes level by level, so
             // the nearest declaration is found first; a second one, of an interface, does no harm.
@@ -264,13 +264,13 @@ impl Reachable {
             }
             callees.extend(selected.map(|method| Callee { method, probability: 1.0 }));
             // Before it is linked, what is above it is not known.
-            if ground.known.needs == needs_before && ground.known.mirrors.get(owner).linked && !spared {
+            if ground.known.needs() == needs_before && ground.known.mirrors.get(owner).linked && !spared {
                 ground.methods.pass_over_named(ground.known, owner, (signature, from));
                 self.direct_done.insert((owner, signature, caller), selected);
             }
             spares |= spared;
         }
-        if may_come && !spares && ground.known.needs == needs_at_first {
+        if may_come && !spares && ground.known.needs() == needs_at_first {
             self.has_applied(ground.known, named, what);
         }
     }
@@ -306,7 +306,7 @@ impl Reachable {
     /// Code in the graph may initialise a class, and with it its supertypes (JVMS 5.5).
     pub(super) fn reach_initializer(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         named: Named<'_>,
         from: Source,
@@ -318,18 +318,18 @@ impl Reachable {
         if may_come {
             self.initializers.insert(named.name.into(), from);
         }
-        let needs_before = known.needs;
+        let needs_before = known.needs();
         for class in classes {
             self.select_initializers(known, methods, class, from, callees);
         }
-        if may_come && known.needs == needs_before {
+        if may_come && known.needs() == needs_before {
             self.has_applied(known, named, what);
         }
     }
 
     pub(super) fn select_initializers(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         class: ClassKey,
         from: Source,
@@ -356,17 +356,17 @@ impl Reachable {
     }
 
     /// Code of the graph may initialise classes that it does not name: those that are loaded already, and those that come.
-    pub(super) fn initialize_any(&mut self, known: &mut Known, methods: &mut Methods, from: Source) {
+    pub(super) fn initialize_any(&mut self, known: &Known, methods: &mut Methods, from: Source) {
         if self.any_initializer.is_some() {
             return;
         }
-        let needs_before = known.needs;
+        let needs_before = known.needs();
         let mut callees = Vec::new();
         for key in known.mirrors.keys() {
             self.select_initializers(known, methods, key, from, &mut callees);
         }
         callees.into_iter().for_each(|callee| methods.raise(callee.method, BY_NAME));
-        self.any_initializer = (known.needs == needs_before).then_some(from.from(Caller::Application));
+        self.any_initializer = (known.needs() == needs_before).then_some(from.from(Caller::Application));
     }
 
     /// Selects what a call by reflection or a handle may run, which names this class's method.
@@ -379,8 +379,7 @@ impl Reachable {
         let is_virtual = ground.known.mirrors.method(key, signature).is_none_or(|method| method.is_virtual());
         let is_constructor = &*ground.known.mirrors.signature(signature).0 == "<init>";
         let mirror = ground.known.mirrors.get(key);
-        let (name, loader) = (mirror.name.clone(), mirror.loader);
-        let class = Named { name: &name, loader };
+        let class = Named { name: &mirror.name, loader: mirror.loader };
         let from = Source::new(Caller::Application, None, Way::Reflected);
         let mut callees = Vec::new();
         if is_virtual && !is_constructor {
@@ -395,7 +394,7 @@ impl Reachable {
     /// Selects declared methods with code, for each of which it is said who reaches it; their ids.
     pub(super) fn select_declared(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         class: ClassKey,
         wanted: Vec<(Signature, Source)>,

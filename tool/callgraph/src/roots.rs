@@ -155,7 +155,7 @@ impl Methods {
     /// Selects the lines of all methods of a class: which of them have any is known when they are rewritten.
     pub(super) fn select_lines_in(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         likely: &mut Likely,
         key: ClassKey,
         pattern: PatternIndex,
@@ -186,19 +186,13 @@ impl Methods {
 
 impl Reachable {
     /// Selects the methods that a linked class declares and a root pattern names.
-    pub(super) fn select_roots_in(
-        &mut self,
-        known: &mut Known,
-        methods: &mut Methods,
-        likely: &mut Likely,
-        key: ClassKey,
-    ) {
+    pub(super) fn select_roots_in(&mut self, known: &Known, methods: &mut Methods, likely: &mut Likely, key: ClassKey) {
         if !known.mirrors.get(key).linked {
             return;
         }
-        let name = known.mirrors.get(key).name.clone();
-        for (index, pattern) in known.options.roots.clone().iter().enumerate() {
-            if !pattern.matches_class(&name) {
+        let name = &known.mirrors.get(key).name;
+        for (index, pattern) in known.options.roots.iter().enumerate() {
+            if !pattern.matches_class(name) {
                 continue;
             }
             if let Some(lines) = known.options.lines_of(PatternIndex(index)) {
@@ -231,7 +225,7 @@ impl Reachable {
     /// An abstract root stands for its implementations, those that are loaded later included.
     fn select_implementations(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         likely: &mut Likely,
         key: ClassKey,
@@ -245,7 +239,7 @@ impl Reachable {
 
     fn select_implementation(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         likely: &mut Likely,
         class: ClassKey,
@@ -261,7 +255,7 @@ impl Reachable {
     /// Selects the roots in a class that has come, those included that implement others.
     pub(super) fn select_roots_by(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         likely: &mut Likely,
         class: ClassKey,
@@ -278,13 +272,13 @@ impl Reachable {
     /// Selects the roots in a class whose loading has begun, by the methods that it declares.
     pub(super) fn select_roots_while_loading(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         likely: &mut Likely,
         class: ClassKey,
         name: &str,
     ) {
-        for (index, pattern) in known.options.roots.clone().iter().enumerate() {
+        for (index, pattern) in known.options.roots.iter().enumerate() {
             let pattern_index = PatternIndex(index);
             if let Some(lines) = known.options.lines_of(pattern_index).filter(|_| pattern.matches_class(name)) {
                 methods.select_lines_in(known, likely, class, pattern_index, lines);

@@ -22,7 +22,7 @@ impl Reachable {
     /// Has a method with code instrumented; its id, if it can be.
     pub(super) fn select(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         key: ClassKey,
         signature: Signature,
@@ -55,13 +55,12 @@ impl Reachable {
             return None;
         }
         if known.options.skip_trivial && caller != Caller::Root {
-            let (name, descriptor) = (name.clone(), descriptor.clone());
             let has_code = known.mirrors.method(key, signature).is_some_and(|method| method.has_code());
             if has_code && !known.has_code(key) && !known.code.is_complete() {
-                known.needs += 1;
+                known.lack();
                 return None;
             }
-            if known.code.is_trivial(key, &name, &descriptor) {
+            if known.code.is_trivial(key, name, descriptor) {
                 methods.leave_trivial(key, signature);
                 methods.passed_over.add(key, signature, Obstacle::Trivial, cause);
                 return None;
@@ -106,7 +105,7 @@ impl Reachable {
     /// The same in each of these classes.
     pub(super) fn select_at(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         places: Vec<ClassKey>,
         (signature, from): Called,
@@ -118,7 +117,7 @@ impl Reachable {
     /// Selects what a virtual call runs on objects of a class.
     pub(super) fn select_for(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         class: ClassKey,
         (signature, from): Called,
@@ -131,7 +130,7 @@ impl Reachable {
     /// The same of a call that is about to be made.
     pub(super) fn select_received(
         &mut self,
-        known: &mut Known,
+        known: &Known,
         methods: &mut Methods,
         class: ClassKey,
         (signature, from): Called,
@@ -182,7 +181,7 @@ impl Reachable {
     }
 
     /// Selects every method of a class that the filters admit.
-    pub(super) fn select_all_in(&mut self, known: &mut Known, methods: &mut Methods, key: ClassKey) {
+    pub(super) fn select_all_in(&mut self, known: &Known, methods: &mut Methods, key: ClassKey) {
         let mirror = known.mirrors.get(key);
         let is_known = mirror.linked || mirror.id.is_none();
         if !is_known || !known.options.admits_class(&mirror.name, mirror.loader, Caller::Application) {
@@ -198,12 +197,7 @@ impl Reachable {
     }
 
     /// Selects methods that were watched and have run: calls of them may be missing.
-    pub(super) fn select_run(
-        &mut self,
-        known: &mut Known,
-        methods: &mut Methods,
-        run: &[(ClassKey, Signature, Source)],
-    ) {
+    pub(super) fn select_run(&mut self, known: &Known, methods: &mut Methods, run: &[(ClassKey, Signature, Source)]) {
         let mut selected = Vec::new();
         for (key, signature, from) in run {
             selected.extend(self.select(known, methods, *key, *signature, *from));
@@ -237,7 +231,7 @@ impl CallGraph {
         let calls = sites.calls.iter().map(|call| (call, way_of(call.kind)));
         for (call, way) in calls.chain(sites.bootstraps.iter().map(|call| (call, Way::Bootstrap))) {
             if initializes_any(call) {
-                self.reachable.initialize_any(&mut self.known, &mut self.methods, from(Way::Initializer));
+                self.reachable.initialize_any(&self.known, &mut self.methods, from(Way::Initializer));
             }
             self.plan.reflection.watch(&self.known, &mut self.plan.to_hotswap, call);
             let first = callees.len();
@@ -255,7 +249,7 @@ impl CallGraph {
             }
         }
         self.reachable.hidden.set_probability(INITIALIZER);
-        let (known, methods) = (&mut self.known, &mut self.methods);
+        let (known, methods) = (&self.known, &mut self.methods);
         for name in &sites.initialized {
             let class = Named { name, loader };
             self.reachable.reach_initializer(known, methods, class, from(Way::Initializer), &mut callees);

@@ -65,12 +65,12 @@ impl CallGraph {
 
     /// Threads were seen below roots in these calls.
     pub fn ran_below_roots(&mut self, seen: &Seen) {
-        self.plan.ran.add(&mut self.known, seen);
+        self.plan.ran.add(&self.known, seen);
     }
 
     /// The same by samples, which name methods (`a.b.C.m(I)V`): each stack's are these, the outermost first.
     pub fn ran_in_samples(&mut self, names: &[String], stacks: impl Iterator<Item: Iterator<Item = usize>>) {
-        self.plan.ran.add_samples(&mut self.known, &self.methods, names, stacks);
+        self.plan.ran.add_samples(&self.known, &self.methods, names, stacks);
     }
 
     /// Threads are in these classes' code, and stay there: HotSpot would never compile it again for a loop that goes on in it, once the class
