@@ -353,7 +353,7 @@ impl CallGraph {
 
     /// A class has been linked: its key.
     fn came(&mut self, info: ClassInfo) -> ClassKey {
-        self.reachable.unlinked.remove(&info.name);
+        self.reachable.unlinked.remove(&info);
         let probed = info.probed;
         let key = self.known.mirrors.linked(info);
         self.plan.came(&mut self.methods, key, probed);

@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::message::UnlinkedClass;
+use headwater_protocol::message::{ClassInfo, UnlinkedClass};
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::CallSites;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,8 +30,8 @@ use super::source::Called;
 /// What is known of them.
 #[derive(Debug, Default)]
 pub(super) struct Unlinked {
-    /// What such classes extend, by name.
-    extends: FxHashMap<Arc<str>, Vec<Super>>,
+    /// What such classes extend, by name: those of each loader that has one.
+    extends: FxHashMap<Arc<str>, Vec<(Whose, Super)>>,
     /// The names of those that may be extended.
     names: FxHashMap<ClassId, Arc<str>>,
     /// Those of the JDK's application class loader, by name.
@@ -46,6 +46,14 @@ pub(super) struct Unlinked {
     bare: Vec<ClassKey>,
     /// Methods of such classes that may have been called before they were.
     late: usize,
+}
+
+/// Which class of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Loaded(ClassId),
+    /// The one that this loader was loading.
+    Loading(LoaderId),
 }
 
 /// A class that one that is not linked extends.
@@ -63,7 +71,7 @@ impl Unlinked {
             let name: Arc<str> = name.into();
             self.names.insert(id, name.clone());
             if let Some(super_class) = super_class {
-                self.extends.entry(name.clone()).or_default().push(Super::Loaded(super_class));
+                self.extends.entry(name.clone()).or_default().push((Whose::Loaded(id), Super::Loaded(super_class)));
             }
             if is_of_class_path && may_link {
                 self.classes.insert(name, id);
@@ -74,17 +82,21 @@ impl Unlinked {
     /// A class is being loaded.
     pub(super) fn loading(&mut self, name: Arc<str>, super_name: Arc<str>, loader: LoaderId) {
         let extends = self.extends.entry(name).or_default();
-        let super_class = Super::Named(super_name, loader);
-        if !extends.contains(&super_class) {
-            extends.push(super_class);
+        let own = (Whose::Loading(loader), Super::Named(super_name, loader));
+        if !extends.contains(&own) {
+            extends.push(own);
         }
     }
 
-    /// A class is linked now.
-    pub(super) fn remove(&mut self, name: &str) {
-        self.extends.remove(name);
-        if let Some(class) = self.classes.remove(name) {
-            self.wanted.remove(&class);
+    /// A class is linked now; others of its name need not be.
+    pub(super) fn remove(&mut self, class: &ClassInfo) {
+        let own = [Whose::Loaded(class.id), Whose::Loading(class.loader)];
+        if let Some(extends) = self.extends.get_mut(&*class.name) {
+            extends.retain(|(whose, _)| !own.contains(whose));
+        }
+        if self.classes.get(&*class.name) == Some(&class.id) {
+            self.classes.remove(&*class.name);
+            self.wanted.remove(&class.id);
         }
     }
 
@@ -115,7 +127,7 @@ impl Unlinked {
 
     /// What such a class of this name extends: each as code names it.
     pub(super) fn extended_by(&self, known: &Known, name: &str) -> Vec<(Arc<str>, LoaderId)> {
-        let named = |super_class: &Super| match super_class {
+        let named = |(_, super_class): &(Whose, Super)| match super_class {
             Super::Named(name, loader) => Some((name.clone(), *loader)),
             Super::Loaded(class) => {
                 let mirror = known.mirrors.by_id(*class).map(|key| known.mirrors.get(key));
@@ -179,5 +191,46 @@ impl Unlinked {
     /// How many methods they may have called.
     pub(super) fn late(&self) -> usize {
         self.late
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::filter::Options;
+    use super::*;
+
+    #[test]
+    fn what_a_class_extends_is_known_until_it_is_linked_and_not_another_of_its_name() {
+        let class = |id, super_class| UnlinkedClass {
+            id: ClassId(id),
+            name: ["", "Facade", "Part"][id as usize].to_owned(),
+            super_class,
+            is_of_class_path: true,
+        };
+        let linked = |id, loader| ClassInfo {
+            id: ClassId(id),
+            name: "Facade".to_owned(),
+            loader: LoaderId(loader),
+            super_class: None,
+            interfaces: Vec::new(),
+            access: 0,
+            initialized: false,
+            modifiable: true,
+            probed: false,
+        };
+        let mut unlinked = Unlinked::default();
+        unlinked.add(vec![class(1, Some(ClassId(2))), class(2, None)], true);
+        unlinked.loading("Facade".into(), "Late".into(), LoaderId(7));
+        let known = Known::new(Options::default());
+        let extended = |unlinked: &Unlinked| {
+            unlinked.extended_by(&known, "Facade").into_iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>()
+        };
+        unlinked.remove(&linked(9, 8));
+        assert_eq!(extended(&unlinked), ["Part", "Late"], "another loader's was linked");
+        assert_eq!(unlinked.classes.len(), 2);
+        unlinked.remove(&linked(1, 3));
+        assert_eq!((extended(&unlinked), unlinked.classes.len()), (vec!["Late".to_owned()], 1));
+        unlinked.remove(&linked(5, 7));
+        assert!(extended(&unlinked).is_empty());
     }
 }
