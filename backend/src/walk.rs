@@ -21,7 +21,7 @@ const DEPTH: usize = 1024;
 /// Of more threads that run, so many are looked at, any of them; and of those in native code, most of which wait there.
 const MOST_RUNNING: usize = 8;
 const MOST_NATIVE: usize = 4;
-/// Looking takes such a part of the time at most; most of it is waited for the thread that is asked.
+/// Looking takes such a part of the time at most; most of it is waited for the thread that is asked. What one look alone takes is a collection's or a queue's.
 const PART: u32 = 10;
 /// More are not told of one command.
 const MOST_STACKS: usize = 20_000;
@@ -35,6 +35,8 @@ struct State {
     period: Duration,
     next: Instant,
     end: Instant,
+    /// What the latest look took.
+    took: Duration,
     random: u64,
     /// Where each method is among those that are told; nowhere, where nobody can tell of it.
     methods: HashMap<MethodNumber, Option<u32>>,
@@ -54,6 +56,7 @@ impl Walk {
             period,
             next: now,
             end: now + longest,
+            took: Duration::ZERO,
             random: unix_ns(SystemTime::now()).cast_unsigned() | 1,
             methods: HashMap::new(),
             stacks: HashMap::new(),
@@ -87,8 +90,7 @@ impl Walk {
         let took = start.elapsed();
         state.walked.looks += 1;
         state.walked.took_ns += took.as_nanos() as u64;
-        // Calls that take as long as a period would be seen in one place.
-        state.next = Instant::now() + state.period.mul_f64(0.5 + state.draw()).max(took * PART);
+        state.next = Instant::now() + state.until_next(took);
     }
 }
 
@@ -97,6 +99,13 @@ impl State {
     fn draw(&mut self) -> f64 {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.random >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// After a look that took so long.
+    fn until_next(&mut self, took: Duration) -> Duration {
+        let often = took.min(std::mem::replace(&mut self.took, took));
+        // Calls that take as long as a period would be seen in one place.
+        self.period.mul_f64(0.5 + self.draw()).max(often * PART)
     }
 
     fn look(&mut self, jni: Jni, target: &Target) -> Result<(), Error> {
@@ -177,6 +186,20 @@ mod tests {
         }
         assert!(chosen.iter().all(|times| (350..650).contains(times)), "{chosen:?}");
         assert_eq!(state.chosen(Vec::new(), 5).len(), 0);
+    }
+
+    #[test]
+    fn looks_that_take_long_are_fewer_but_not_for_one_that_waited_for_a_collection() {
+        let walk = Walk::default();
+        let period = Duration::from_millis(4);
+        walk.begin(period, Duration::from_secs(1));
+        let mut walking = walk.lock();
+        let state = walking.as_mut().expect("it has begun");
+        let mut after = |ms| state.until_next(Duration::from_millis(ms));
+        let usual = period / 2..period * 3 / 2;
+        assert!(usual.contains(&after(0)) && usual.contains(&after(200)) && usual.contains(&after(0)));
+        assert!(usual.contains(&after(3)));
+        assert_eq!([after(5), after(7), after(2)].map(|next| next.as_millis()), [30, 50, 20]);
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //! 1. A root's time ([`wholes`]) is what its calls take without probes, timed as wholes, times their number.
 //! 2. Of that, what waits is given to whoever was seen waiting while it was recorded: waiting does not grow with probes. How much it is altogether is what
 //!    threads did not want a processor for, in the undisturbed calls; where that is not known, what was seen. If it was seen for far longer than that, it was
-//!    mostly the recording's ([`GROWN`]), and nobody knows where the rest is: it divides as what runs.
+//!    mostly the recording's ([`GROWN`]), and nobody knows where the rest is: it divides as what runs. What
+//!    was measured where a method that lost its probes was no longer seen is its callees' below it, where samples are ([`recorded`]).
 //! 3. The rest is divided from the root down, at each node among itself and its callees, by samples ([`placed`]) alone, however few of them a node has: what
 //!    was measured would decide a little at each level, and in the end all. It counts where its calls took hardly longer than without probes ([`DECISIVE`]), of
 //!    roots with next to no samples ([`FEW`]), and where none were: measured times without the calibrated cost of their probes, but never less than a part of
@@ -24,11 +25,10 @@
 //!
 //! Why so, and at what cost: docs/decisions/times.md.
 
-use headwater_protocol::word::Counter;
-
 mod alike;
 mod coverage;
 mod place;
+mod recorded;
 mod root_calls;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -36,15 +36,15 @@ mod threads;
 mod whole;
 
 pub use coverage::{coverage, looks};
+use recorded::{Measured, Recorded, add_up};
+
 pub use place::{Names, Placed, grow, placed, placed_on_all};
 pub use root_calls::{MIN_CONTROLS, MOST_OF_A_PAIR_NS, Reference, RootCalls, root_calls};
 pub use threads::{divided, grown};
 pub use whole::{Whole, Wholes, untimed, wholes};
 
 use crate::cct::{Cct, NodeId};
-use headwater_profile::profile::{
-    Clock, ClockMode, Link, MethodIndex, Node, NodeIndex, Sampled, SampledRoot, Tree, by_halves,
-};
+use headwater_profile::profile::{Clock, Link, MethodIndex, Node, NodeIndex, Sampled, SampledRoot, Tree, by_halves};
 
 /// What the recording says of how a time divides counts where it is known as well as by so many samples: within a fifth;
 const DECISIVE: f64 = 6.0;
@@ -57,8 +57,6 @@ const FEW: f64 = 10.0;
 /// More samples than this count as so many against it: none are of a thread inside the JVM, where exceptions are filled in and classes are loaded, nor, on some
 /// JDKs, in code that compilers have ready, for sines, sums of bytes, copies of arrays.
 const UNBIASED: f64 = 25.0;
-/// Of what was measured, at least this part was no probe's.
-const LEAST: f64 = 0.2;
 /// The standard deviation of what one program's parts take in two runs, as a part of it.
 const UNSTEADY: f64 = 0.03;
 /// Threads are seen waiting about once in this time, in ns ([`cpu_share`](crate::cpu_share)).
@@ -67,113 +65,6 @@ const LOOKED_AT_NS: f64 = 10e6;
 const GROWN: f64 = 2.0;
 /// However much was seen to wait, this part of a root's time was not, if any was recorded that was not.
 const RUNNING: f64 = 0.05;
-
-/// What the recording with all probes says of a node, or of a subtree, in ns.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Measured {
-    /// Without the probes, as far as they are known, and without what waited.
-    run: f64,
-    wait: f64,
-    /// The probes' calibrated cost: so much may be wrong.
-    doubt: f64,
-    /// The variance of what chance gave to one node and not to another, in ns².
-    chance: f64,
-}
-
-impl Measured {
-    fn add(&mut self, other: Measured) {
-        self.run += other.run;
-        self.wait += other.wait;
-        self.doubt += other.doubt;
-        self.chance += other.chance;
-    }
-
-    /// What is left of it without a part of it.
-    fn without(&self, part: &Measured) -> Measured {
-        Measured {
-            run: self.run - part.run,
-            wait: self.wait - part.wait,
-            doubt: (self.doubt - part.doubt).max(0.0),
-            chance: (self.chance - part.chance).max(0.0),
-        }
-    }
-
-    fn sum(&self) -> f64 {
-        self.run + self.wait
-    }
-
-    fn error(&self) -> f64 {
-        self.doubt.hypot(self.chance.sqrt())
-    }
-}
-
-/// A tree's shape and what was measured of it.
-pub(crate) struct Recorded {
-    /// Of each node, the one whose time its own is part of; the top's index for roots and what was handed over.
-    callers: Vec<usize>,
-    own: Vec<Measured>,
-    below: Vec<Measured>,
-}
-
-impl Recorded {
-    pub(crate) fn of(cct: &Cct, clock: &Clock) -> Recorded {
-        let (calls_made, objects) = (calls_made(cct), cct.objects());
-        let (step_ns, queue_ns) = (clock.step_or_period_ns(), clock.queue_ns());
-        let own = |(id, node): (NodeId, &crate::cct::Node)| {
-            let measured = node.self_measured_ns as f64;
-            let pairs = node.calls as f64 * clock.inner_ns + calls_made[id.index()] as f64 * clock.outer_ns;
-            let probes = pairs + objects[id.index()] as f64 * clock.object_ns;
-            let without = (measured - probes).max(LEAST * measured);
-            let cpu = cct.cpu(id);
-            let waiting = f64::from(cpu.samples - cpu.running) / f64::from(cpu.samples + 1);
-            let wait = (measured * waiting).max(told_to_wait(cct, id, clock)).min(without);
-            let run = without - wait;
-            Measured { run, wait, doubt: probes.min(measured), chance: measured * step_ns + run * queue_ns }
-        };
-        let own: Vec<Measured> = cct.nodes().map(own).collect();
-        // Above what was handed over nobody takes part in its time.
-        let caller = |(id, node): (NodeId, &crate::cct::Node)| cct.parent(id).filter(|_| !node.is_handed());
-        let callers: Vec<usize> = cct.nodes().map(|node| caller(node).map_or(0, NodeId::index)).collect();
-        let mut below = own.clone();
-        below[0] = Measured::default();
-        add_up(&callers, &mut below, Measured::add);
-        Recorded { callers, own, below }
-    }
-
-    fn is_outermost(&self, index: usize) -> bool {
-        self.callers[index] == NodeId::TOP.index()
-    }
-}
-
-/// How long a node's method is known to have waited, whoever was seen doing that. Reading and writing takes a processor as well, so that is left to
-/// samples. CPU time does not wait.
-fn told_to_wait(cct: &Cct, id: NodeId, clock: &Clock) -> f64 {
-    const WAITS: [Counter; 4] = [Counter::BlockedNs, Counter::WaitedNs, Counter::ParkedNs, Counter::SleptNs];
-    if clock.mode == ClockMode::Cpu {
-        return 0.0;
-    }
-    WAITS.into_iter().map(|counter| cct.count(id, counter) as f64).sum()
-}
-
-/// Adds what each node has to its caller's, so that all have that of what they call: callees come after their callers.
-fn add_up<T: Copy>(callers: &[usize], of: &mut [T], add: impl Fn(&mut T, T)) {
-    for index in (1..of.len()).rev() {
-        let callee = of[index];
-        add(&mut of[callers[index]], callee);
-    }
-}
-
-/// How many calls each node makes.
-fn calls_made(cct: &Cct) -> Vec<u64> {
-    let mut made = vec![0; cct.len()];
-    for (id, node) in cct.nodes() {
-        // What was handed over is entered beside everybody's clock.
-        if let Some(parent) = cct.parent(id).filter(|_| !node.is_handed()) {
-            made[parent.index()] += node.calls;
-        }
-    }
-    made
-}
 
 /// What a subtree gets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -270,7 +161,11 @@ fn untold(sampled: f64, measured: f64, untold: f64) -> f64 {
 
 /// A tree's times; of roots that are not in `wholes` as much as was measured. `waiting` is which part of the roots' time waits, if that is known.
 pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed>, waiting: Option<f64>) -> Tree {
+    let is_lost = |node: NodeId| placed.is_some_and(|placed| placed.lost.contains(&cct.node(node).method()));
     let recorded = Recorded::of(cct, clock);
+    let mut in_all_below = placed.map_or_else(|| vec![[0; 2]; cct.len()], |placed| placed.own().to_vec());
+    add_up(&recorded.callers, &mut in_all_below, add_halves);
+    let recorded = recorded.with_calls_of_lost(cct, &in_all_below, is_lost);
     let waits = waits(&recorded, wholes, waiting);
     let Recorded { callers, own, below } = &recorded;
     let alike = placed.map_or(1.0, Placed::worth_one);
@@ -278,15 +173,12 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let own_samples = placed.map_or_else(|| vec![[0; 2]; cct.len()], |placed| placed.running(waited));
     let is_passed = |index: usize| placed.is_some_and(|placed| placed.is_passed(index));
     let mut has_lost = vec![false; cct.len()];
-    let lost = |node: &crate::cct::Node| placed.is_some_and(|placed| placed.lost.contains(&node.method()));
-    cct.nodes().skip(1).filter(|(_, node)| lost(node)).for_each(|(id, _)| has_lost[callers[id.index()]] = true);
+    let lost = cct.nodes().skip(1).filter(|(id, _)| is_lost(*id));
+    lost.for_each(|(id, _)| has_lost[callers[id.index()]] = true);
     let mut lost_below = has_lost.clone();
     add_up(callers, &mut lost_below, |any, more| *any |= more);
     let mut samples = own_samples.clone();
-    add_up(callers, &mut samples, |sum, more: [u32; 2]| {
-        sum[0] += more[0];
-        sum[1] += more[1];
-    });
+    add_up(callers, &mut samples, add_halves);
     let in_all = |samples: [u32; 2]| f64::from(samples[0] + samples[1]);
 
     let mut given = vec![Given::default(); cct.len()];
@@ -406,6 +298,11 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let mut tree = Tree { sampled, ..Tree::of(nodes) };
     add_totals(&mut tree);
     tree
+}
+
+fn add_halves(sum: &mut [u32; 2], more: [u32; 2]) {
+    sum[0] += more[0];
+    sum[1] += more[1];
 }
 
 /// A node with its counts, and without times.

@@ -1,7 +1,7 @@
 //! Played recordings, and what becomes of them.
 
 use headwater_protocol::MethodId;
-use headwater_protocol::word::SITE_BITS;
+use headwater_protocol::word::{Counter, SITE_BITS};
 
 use rustc_hash::FxHashMap;
 
@@ -462,4 +462,38 @@ fn a_method_in_many_places_with_few_samples_each_has_all_of_them() {
         of.map(|node| node.total_ns).sum::<u64>()
     };
     assert!(total(2) > 999_000 && total(3) > 999_000, "{} {}", total(2), total(3));
+}
+
+#[test]
+fn what_waits_below_a_method_that_lost_its_probes_is_below_it_as_what_runs_is() {
+    let mut cct = Cct::new();
+    let root = cct.child(NodeId::TOP, MethodId(1));
+    let add = |cct: &mut Cct, caller, method, calls: u64, waited_ns: u64| {
+        let id = cct.child(caller, MethodId(method));
+        cct.node_mut(id).calls = calls;
+        cct.node_mut(id).self_measured_ns = 2 * waited_ns + 100;
+        cct.add_counted(id, Counter::WaitedNs, waited_ns);
+        id
+    };
+    // root, dropped, query, wait; and without the dropped one, of which no call is told any more.
+    let dropped = add(&mut cct, root, 2, 1, 0);
+    let before = add(&mut cct, dropped, 3, 1, 10);
+    let waiting = add(&mut cct, before, 4, 1, 1_000);
+    let since = add(&mut cct, root, 3, 99, 990);
+    add(&mut cct, since, 4, 99, 99_000);
+    let other = add(&mut cct, root, 5, 100, 50_000);
+    cct.node_mut(root).calls = 100;
+    let whole = Whole { total_ns: 400_000.0, error_ns: 1.0, unsettled: 0.0, is_timed: false };
+    let wholes = Wholes::from_iter([(root, whole)]);
+    let own: Vec<[u32; 2]> = [0, 0, 0, 10, 30, 0, 0, 10].map(|samples| [samples, samples]).to_vec();
+    let placed = Placed::of(own).without_probes_of([MethodId(2)].into_iter().collect());
+    let tree = correct(&cct, &CLOCK, &wholes, Some(&placed), None);
+    let total = |id: NodeId| tree.nodes[id.index() - 1].total_ns as f64 / 1e3;
+    // It waits for 151 us, of which the other has 50; what runs divides as four and one.
+    let is = |found: f64, expected: f64| assert!((found - expected).abs() < 2.0, "{found}, not {expected}: {tree:?}");
+    is(total(dropped), 101.0 + 0.8 * 249.0);
+    is(total(before), 101.0 + 0.8 * 249.0);
+    is(total(waiting), 100.0 + 0.6 * 249.0);
+    is(total(since), 0.0);
+    is(total(other), 50.0 + 0.2 * 249.0);
 }
