@@ -11,7 +11,7 @@
 //! 2. Of that, what waits is given to whoever was seen waiting while it was recorded: waiting does not grow with probes. How much it is altogether is what
 //!    threads did not want a processor for, in the undisturbed calls; where that is not known, what was seen. If it was seen for far longer than that, it was
 //!    mostly the recording's ([`GROWN`]), and nobody knows where the rest is: it divides as what runs. What
-//!    was measured where a method that lost its probes was no longer seen is its callees' below it, where samples are ([`recorded`]).
+//!    was measured where a method that lost its probes was no longer seen is its callees' below it, where samples are ([`Lost`]).
 //! 3. The rest is divided from the root down, at each node among itself and its callees, by samples ([`placed`]) alone, however few of them a node has: what
 //!    was measured would decide a little at each level, and in the end all. It counts where its calls took hardly longer than without probes ([`DECISIVE`]), of
 //!    roots with next to no samples ([`FEW`]), and where none were: measured times without the calibrated cost of their probes, but never less than a part of
@@ -27,6 +27,7 @@
 
 mod alike;
 mod coverage;
+mod lost;
 mod place;
 mod recorded;
 mod root_calls;
@@ -38,6 +39,7 @@ mod whole;
 pub use coverage::{coverage, looks};
 use recorded::{Measured, Recorded, add_up};
 
+pub use lost::Lost;
 pub use place::{Names, Placed, grow, placed, placed_on_all};
 pub use root_calls::{MIN_CONTROLS, MOST_OF_A_PAIR_NS, Reference, RootCalls, root_calls};
 pub use threads::{divided, grown};
@@ -162,10 +164,7 @@ fn untold(sampled: f64, measured: f64, untold: f64) -> f64 {
 /// A tree's times; of roots that are not in `wholes` as much as was measured. `waiting` is which part of the roots' time waits, if that is known.
 pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed>, waiting: Option<f64>) -> Tree {
     let is_lost = |node: NodeId| placed.is_some_and(|placed| placed.lost.contains(&cct.node(node).method()));
-    let recorded = Recorded::of(cct, clock);
-    let mut in_all_below = placed.map_or_else(|| vec![[0; 2]; cct.len()], |placed| placed.own().to_vec());
-    add_up(&recorded.callers, &mut in_all_below, add_halves);
-    let recorded = recorded.with_calls_of_lost(cct, &in_all_below, is_lost);
+    let recorded = Recorded::of(cct, clock).with(Lost::of(cct, placed).moved.into_iter());
     let waits = waits(&recorded, wholes, waiting);
     let Recorded { callers, own, below } = &recorded;
     let alike = placed.map_or(1.0, Placed::worth_one);
@@ -178,7 +177,10 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let mut lost_below = has_lost.clone();
     add_up(callers, &mut lost_below, |any, more| *any |= more);
     let mut samples = own_samples.clone();
-    add_up(callers, &mut samples, add_halves);
+    add_up(callers, &mut samples, |sum, more: [u32; 2]| {
+        sum[0] += more[0];
+        sum[1] += more[1];
+    });
     let in_all = |samples: [u32; 2]| f64::from(samples[0] + samples[1]);
 
     let mut given = vec![Given::default(); cct.len()];
@@ -298,11 +300,6 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let mut tree = Tree { sampled, ..Tree::of(nodes) };
     add_totals(&mut tree);
     tree
-}
-
-fn add_halves(sum: &mut [u32; 2], more: [u32; 2]) {
-    sum[0] += more[0];
-    sum[1] += more[1];
 }
 
 /// A node with its counts, and without times.

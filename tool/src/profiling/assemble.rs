@@ -19,7 +19,7 @@ use super::{Undisturbed, budget, counters, objects};
 use crate::budget::{Governor, Limit, Probes, in_place};
 use crate::cct::{Cct, NodeId};
 use crate::correction::{
-    MIN_CONTROLS, Names, Placed, Reference, RootCalls, Wholes, correct, coverage, divided, grown, placed_on_all,
+    Lost, MIN_CONTROLS, Names, Placed, Reference, RootCalls, Wholes, correct, coverage, divided, grown, placed_on_all,
     root_calls, untimed, wholes,
 };
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost, Scheduled, Summary};
@@ -90,9 +90,10 @@ pub(crate) fn profile(
     }
     let known_nodes = all.len();
     let Sampled { basis, placed, uncalled } = sampled(&mut all, &facts, undisturbed, is_partial(decoder));
+    let lost = Lost::of(&all, placed.as_ref());
     let threads: Vec<_> = threads
         .iter_mut()
-        .map(|(id, tree, places)| (*id, grown(&all, known_nodes, tree, places), std::mem::take(places)))
+        .map(|(id, tree, places)| (*id, grown(&all, known_nodes, &lost, tree, places), std::mem::take(places)))
         .collect();
     let in_roots_ns: f64 = undisturbed.timed.all().map(|times| times.mean_ns() * times.count as f64).sum();
     // CPU time does not wait.
@@ -117,7 +118,7 @@ pub(crate) fn profile(
     let budget = budget.filter(|budget| matches!(budget.limit, Limit::Part(_)) || !budget.dropped.is_empty());
     warnings.extend(budget.iter().flat_map(|budget| budget::warnings(budget, &clock, &facts.methods)));
     let mut things = Things::new(&facts.methods, &facts.classes, &facts.sites);
-    let threads = thread_profiles(&facts, decoder, &merged, &clock, threads, &mut things);
+    let threads = thread_profiles(&facts, decoder, (&merged, &clock, &lost), threads, &mut things);
     let mut profile = Profile {
         imported: None,
         contention: None,
@@ -354,8 +355,7 @@ fn waited_ns(decoder: &Decoder) -> u64 {
 fn thread_profiles(
     facts: &Facts,
     decoder: &Decoder,
-    merged: &Tree,
-    clock: &Clock,
+    (merged, clock, lost): (&Tree, &Clock, &Lost),
     mut threads: Vec<(ThreadId, Cow<'_, Cct>, Vec<NodeId>)>,
     things: &mut Things<'_>,
 ) -> Vec<ThreadProfile> {
@@ -363,7 +363,7 @@ fn thread_profiles(
     let trees = threads.iter_mut().map(|(_, tree, places)| (&**tree, std::mem::take(places)));
     let trees: Vec<(&Cct, Vec<NodeId>)> = trees.collect();
     ids.into_iter()
-        .zip(divided(merged, clock, &trees).into_iter().zip(&trees))
+        .zip(divided(merged, clock, lost, &trees).into_iter().zip(&trees))
         .map(|(id, (mut tree, (cct, _)))| {
             counters::count(&mut tree, cct, &facts.history, things);
             let name = facts.threads.get(&id).cloned().unwrap_or_else(|| match id {

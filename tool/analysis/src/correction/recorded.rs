@@ -1,9 +1,7 @@
 //! What the recording with all probes says of each node.
 
 use headwater_profile::profile::{Clock, ClockMode};
-use headwater_protocol::MethodId;
 use headwater_protocol::word::Counter;
-use rustc_hash::FxHashMap;
 
 use crate::cct::{Cct, NodeId};
 
@@ -54,6 +52,14 @@ impl Measured {
     }
 }
 
+/// What was measured in one place, and is another's: such a part of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Moved {
+    pub(super) from: NodeId,
+    pub(super) to: NodeId,
+    pub(super) part: f64,
+}
+
 /// A tree's shape and what was measured of it.
 pub(crate) struct Recorded {
     /// Of each node, the one whose time its own is part of; the top's index for roots and what was handed over.
@@ -78,60 +84,21 @@ impl Recorded {
             Measured { run, wait, doubt: probes.min(measured), chance: measured * step_ns + run * queue_ns }
         };
         let own: Vec<Measured> = cct.nodes().map(own).collect();
-        // Above what was handed over nobody takes part in its time.
-        let caller = |(id, node): (NodeId, &crate::cct::Node)| cct.parent(id).filter(|_| !node.is_handed());
-        let callers: Vec<usize> = cct.nodes().map(|node| caller(node).map_or(0, NodeId::index)).collect();
+        let callers = callers(cct);
         let mut below = own.clone();
         below[0] = Measured::default();
         add_up(&callers, &mut below, Measured::add);
         Recorded { callers, own, below }
     }
 
-    /// What methods call that have lost their probes was measured below their own callers from then on. Where it had been below them before, it is again, as far as samples,
-    /// by which what runs is divided, have it there: what waits is to be in the same place.
-    pub(super) fn with_calls_of_lost(
-        mut self,
-        cct: &Cct,
-        samples: &[[u32; 2]],
-        is_lost: impl Fn(NodeId) -> bool,
-    ) -> Recorded {
-        let samples = |of: NodeId| f64::from(samples[of.index()][0] + samples[of.index()][1]);
-        let mut callees: Vec<Vec<NodeId>> = vec![Vec::new(); cct.len()];
-        // Who called it with probes, and what is called by way of others.
-        let mut homes: Vec<usize> = self.callers.clone();
-        let mut beyond: FxHashMap<(usize, MethodId), NodeId> = FxHashMap::default();
-        for (id, node) in cct.nodes().skip(1).filter(|(_, node)| !node.is_handed()) {
-            let caller = self.callers[id.index()];
-            callees[caller].push(id);
-            if caller != NodeId::TOP.index() && cct.parent(id).is_some_and(&is_lost) {
-                let home = homes[caller];
-                homes[id.index()] = home;
-                let best = beyond.entry((home, node.method())).or_insert(id);
-                *best = if samples(id) > samples(*best) { id } else { *best };
-            }
-        }
+    /// With what was measured elsewhere in its place.
+    pub(super) fn with(mut self, moved: impl Iterator<Item = Moved>) -> Recorded {
         let mut has_moved = false;
-        for (id, node) in cct.nodes().skip(1).filter(|(id, node)| !node.is_handed() && !is_lost(*id)) {
-            let before =
-                beyond.get(&(self.callers[id.index()], node.method())).filter(|before| samples(**before) > 0.0);
-            let Some(before) = before else { continue };
-            let part = samples(*before) / (samples(*before) + samples(id));
+        for Moved { from, to, part } in moved {
+            let measured = self.own[from.index()].times(part);
+            self.own[from.index()] = self.own[from.index()].without(&measured);
+            self.own[to.index()].add(measured);
             has_moved = true;
-            let mut moved = vec![(id, *before)];
-            while let Some((from, to)) = moved.pop() {
-                let measured = self.own[from.index()].times(part);
-                self.own[from.index()] = self.own[from.index()].without(&measured);
-                self.own[to.index()].add(measured);
-                let there = |callee: &NodeId| {
-                    let method = cct.node(*callee).method();
-                    let ways = [cct.callee(to, method), beyond.get(&(to.index(), method)).copied()];
-                    let best =
-                        ways.into_iter().flatten().max_by(|one, other| samples(*one).total_cmp(&samples(*other)));
-                    // What had not been called there is the caller's.
-                    (*callee, best.unwrap_or(to))
-                };
-                moved.extend(callees[from.index()].iter().map(there));
-            }
         }
         if has_moved {
             self.below = self.own.clone();
@@ -144,6 +111,13 @@ impl Recorded {
     pub(super) fn is_outermost(&self, index: usize) -> bool {
         self.callers[index] == NodeId::TOP.index()
     }
+}
+
+/// Of each node, the one whose time its own is part of.
+pub(super) fn callers(cct: &Cct) -> Vec<usize> {
+    // Above what was handed over nobody takes part in its time.
+    let caller = |(id, node): (NodeId, &crate::cct::Node)| cct.parent(id).filter(|_| !node.is_handed());
+    cct.nodes().map(|node| caller(node).map_or(0, NodeId::index)).collect()
 }
 
 /// How long a node's method is known to have waited, whoever was seen doing that. Reading and writing takes a processor as well, so that is left to

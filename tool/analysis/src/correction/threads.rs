@@ -4,27 +4,29 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use super::{Recorded, add_totals, counted};
+use super::lost::Lost;
+use super::recorded::{Measured, Moved, Recorded};
+use super::{add_totals, counted};
 use crate::cct::{Cct, NodeId};
 use headwater_profile::profile::{Clock, Node, Tree};
 
 /// The threads' trees, each with the places of its nodes in the tree of all: a node's own time is divided in proportion to what the threads were
-/// measured to have of it, so that the parts add up to it to the nanosecond.
-pub fn divided(all: &Tree, clock: &Clock, threads: &[(&Cct, Vec<NodeId>)]) -> Vec<Tree> {
-    let recorded: Vec<Recorded> = threads.iter().map(|(cct, _)| Recorded::of(cct, clock)).collect();
+/// measured to have of it, so that the parts add up to it to the nanosecond; that of a method that lost its probes to what they have of its caller's.
+pub fn divided(all: &Tree, clock: &Clock, lost: &Lost, threads: &[(&Cct, Vec<NodeId>)]) -> Vec<Tree> {
+    let weights: Vec<Vec<f64>> = threads.iter().map(|(cct, places)| weights(cct, clock, lost, places)).collect();
     let mut shares = vec![Shares::default(); all.nodes.len() + 1];
-    for ((cct, places), recorded) in threads.iter().zip(&recorded) {
+    for ((cct, places), weights) in threads.iter().zip(&weights) {
         for (id, _) in cct.nodes().skip(1) {
             let share = &mut shares[places[id.index()].index()];
-            share.all += recorded.own[id.index()].sum();
+            share.all += weights[id.index()];
             share.threads += 1;
         }
     }
-    let divide = |((cct, places), recorded): (&(&Cct, Vec<NodeId>), &Recorded)| {
+    let divide = |((cct, places), weights): (&(&Cct, Vec<NodeId>), &Vec<f64>)| {
         let node = |(id, _): (NodeId, &crate::cct::Node)| {
             let place = places[id.index()].index();
             let whole = &all.nodes[place - 1];
-            let (self_ns, part) = shares[place].next(whole.self_ns, recorded.own[id.index()].sum());
+            let (self_ns, part) = shares[place].next(whole.self_ns, weights[id.index()]);
             Node {
                 self_ns,
                 total_ns: self_ns,
@@ -41,22 +43,59 @@ pub fn divided(all: &Tree, clock: &Clock, threads: &[(&Cct, Vec<NodeId>)]) -> Ve
         }
         tree
     };
-    threads.iter().zip(&recorded).map(divide).collect()
+    threads.iter().zip(&weights).map(divide).collect()
 }
 
-/// A thread's tree with the nodes that were added to the tree of all behind its first `known`, below nodes that the thread has.
-pub fn grown<'t>(all: &Cct, known: usize, tree: &'t Cct, places: &mut Vec<NodeId>) -> Cow<'t, Cct> {
+/// What a thread has of each node, to be compared with others.
+fn weights(cct: &Cct, clock: &Clock, lost: &Lost, places: &[NodeId]) -> Vec<f64> {
+    let recorded = Recorded::of(cct, clock);
+    if lost.moved.is_empty() && lost.homes.is_empty() {
+        return recorded.own.iter().map(Measured::sum).collect();
+    }
+    let own = by_place(cct, places);
+    let moved = |moved: &Moved| {
+        let [from, to] = [moved.from, moved.to].map(|place| own.get(&place).copied());
+        Some(Moved { from: from?, to: to?, part: moved.part })
+    };
+    let recorded = recorded.with(lost.moved.iter().filter_map(moved));
+    let weight = |(id, _): (NodeId, &crate::cct::Node)| {
+        let home = lost.homes.get(&places[id.index()]).and_then(|home| own.get(home));
+        home.map_or_else(|| recorded.own[id.index()].sum(), |home| recorded.below[home.index()].sum())
+    };
+    cct.nodes().map(weight).collect()
+}
+
+fn by_place(cct: &Cct, places: &[NodeId]) -> FxHashMap<NodeId, NodeId> {
+    cct.nodes().map(|(id, _)| (places[id.index()], id)).collect()
+}
+
+/// A thread's tree with the nodes that were added to the tree of all behind its first `known`, below nodes that the thread has, and with those of methods that lost
+/// their probes, and of what these call.
+pub fn grown<'t>(all: &Cct, known: usize, lost: &Lost, tree: &'t Cct, places: &mut Vec<NodeId>) -> Cow<'t, Cct> {
     let mut tree = Cow::Borrowed(tree);
-    let mut own: FxHashMap<NodeId, NodeId> = FxHashMap::default();
-    for (place, node) in all.nodes().skip(known) {
-        let above = all.parent(place).unwrap_or(NodeId::TOP);
-        if own.is_empty() {
-            own = tree.nodes().map(|(id, _)| (places[id.index()], id)).collect();
+    if all.len() == known && lost.wanted.is_empty() {
+        return tree;
+    }
+    let mut own = by_place(&tree, places);
+    let mut add = |own: &mut FxHashMap<NodeId, NodeId>, above: NodeId, place: NodeId| {
+        let id = tree.to_mut().child(above, all.node(place).method());
+        own.insert(place, id);
+        places.push(place);
+        id
+    };
+    for (place, _) in all.nodes().skip(known) {
+        if let Some(above) = own.get(&all.parent(place).unwrap_or(NodeId::TOP)).copied() {
+            add(&mut own, above, place);
         }
-        if let Some(above) = own.get(&above) {
-            let id = tree.to_mut().child(*above, node.method());
-            own.insert(place, id);
-            places.push(place);
+    }
+    for (place, has) in &lost.wanted {
+        if own.contains_key(has) {
+            let above = std::iter::successors(Some(*place), |place| all.parent(*place));
+            let way: Vec<NodeId> = above.take_while(|place| !own.contains_key(place)).collect();
+            for place in way.into_iter().rev() {
+                let above = own[&all.parent(place).unwrap_or(NodeId::TOP)];
+                add(&mut own, above, place);
+            }
         }
     }
     tree

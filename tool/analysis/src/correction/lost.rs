@@ -1,0 +1,180 @@
+//! Methods that lost their probes while it was recorded.
+//!
+//! From then on what they take was measured as their callers' own, and what they call below these. Samples have it where it is. So what was measured of such callees is
+//! moved to where they had been called by way of the lost ones, as far as samples say that it belongs there: what waits is then in the same place as what runs. And threads
+//! have nodes where they had no probes: of a lost method's time as much as of its caller's.
+
+use headwater_protocol::MethodId;
+use rustc_hash::FxHashMap;
+
+use super::place::Placed;
+use super::recorded::{Moved, add_up, callers};
+use crate::cct::{Cct, NodeId};
+
+/// What became of what they took, in a tree of all threads.
+#[derive(Clone, Debug, Default)]
+pub struct Lost {
+    pub(super) moved: Vec<Moved>,
+    /// Of each node of a lost method, the next caller that has its probes.
+    pub(super) homes: FxHashMap<NodeId, NodeId>,
+    /// Nodes that a thread has which has the other.
+    pub(super) wanted: Vec<(NodeId, NodeId)>,
+}
+
+impl Lost {
+    /// By the samples that were placed on it.
+    pub fn of(cct: &Cct, placed: Option<&Placed>) -> Lost {
+        let mut lost = Lost::default();
+        let Some(placed) = placed.filter(|placed| !placed.lost.is_empty()) else { return lost };
+        let is_lost = |id: NodeId| id != NodeId::TOP && placed.lost.contains(&cct.node(id).method());
+        let callers = callers(cct);
+        let own = |id: NodeId| placed.own()[id.index()].iter().sum::<u32>();
+        let mut samples: Vec<u32> = cct.nodes().map(|(id, _)| own(id)).collect();
+        add_up(&callers, &mut samples, |sum, more| *sum += more);
+        let samples = |of: NodeId| f64::from(samples[of.index()]);
+        let called = || cct.nodes().skip(1).filter(|(_, node)| !node.is_handed());
+        let caller = |id: NodeId| cct.parent(id).unwrap_or(NodeId::TOP);
+        let mut callees: Vec<Vec<NodeId>> = vec![Vec::new(); cct.len()];
+        // What was called by way of lost ones: by who has probes.
+        let mut beyond: FxHashMap<(NodeId, MethodId), NodeId> = FxHashMap::default();
+        for (id, node) in called() {
+            let by = caller(id);
+            callees[by.index()].push(id);
+            let home = lost.homes.get(&by).copied();
+            if is_lost(id) && by != NodeId::TOP {
+                lost.homes.insert(id, home.unwrap_or(by));
+            }
+            if let Some(home) = home {
+                let best = beyond.entry((home, node.method())).or_insert(id);
+                *best = if samples(id) > samples(*best) { id } else { *best };
+            }
+        }
+        for (id, node) in called().filter(|(id, _)| !is_lost(*id)) {
+            let before = beyond.get(&(caller(id), node.method())).filter(|before| samples(**before) > 0.0);
+            let Some(before) = before else { continue };
+            let part = samples(*before) / (samples(*before) + samples(id));
+            let mut moved = vec![(id, *before)];
+            while let Some((from, to)) = moved.pop() {
+                lost.moved.push(Moved { from, to, part });
+                let there = |callee: &NodeId| {
+                    let method = cct.node(*callee).method();
+                    let ways = [cct.callee(to, method), beyond.get(&(to, method)).copied()];
+                    let best =
+                        ways.into_iter().flatten().max_by(|one, other| samples(*one).total_cmp(&samples(*other)));
+                    // What had not been called there is the caller's.
+                    (*callee, best.unwrap_or(to))
+                };
+                moved.extend(callees[from.index()].iter().map(there));
+            }
+        }
+        let has_time = |id: &NodeId| own(*id) > 0;
+        let of_moved = lost.moved.iter().map(|moved| (moved.to, moved.from));
+        let of_lost = lost.homes.iter().map(|(id, home)| (*id, *home));
+        lost.wanted = of_moved.chain(of_lost).filter(|(id, _)| has_time(id)).collect();
+        lost.wanted.sort_unstable();
+        lost.wanted.dedup();
+        lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headwater_profile::profile::{Node, Tree};
+    use headwater_protocol::word::Counter;
+
+    use super::*;
+    use crate::correction::tests::CLOCK;
+    use crate::correction::{Whole, Wholes, correct, divided, grown};
+
+    /// Calls of a method, which waited for so long and ran for as long, and a little more.
+    fn calls(cct: &mut Cct, caller: NodeId, method: u32, calls: u64, waited_ns: u64) -> NodeId {
+        let id = cct.child(caller, MethodId(method));
+        cct.node_mut(id).calls = calls;
+        cct.node_mut(id).self_measured_ns = 2 * waited_ns + 100;
+        cct.add_counted(id, Counter::WaitedNs, waited_ns);
+        id
+    }
+
+    const ROOT: u32 = 1;
+    const DROPPED: u32 = 2;
+    const QUERY: u32 = 3;
+    const WAIT: u32 = 4;
+    const OTHER: u32 = 5;
+
+    /// A thread that calls all of it, the dropped method by one call that is told.
+    fn early() -> Cct {
+        let mut cct = Cct::new();
+        let root = calls(&mut cct, NodeId::TOP, ROOT, 100, 0);
+        let dropped = calls(&mut cct, root, DROPPED, 1, 0);
+        let before = calls(&mut cct, dropped, QUERY, 1, 10);
+        calls(&mut cct, before, WAIT, 1, 1_000);
+        let since = calls(&mut cct, root, QUERY, 99, 990);
+        calls(&mut cct, since, WAIT, 99, 99_000);
+        calls(&mut cct, root, OTHER, 100, 50_000);
+        cct
+    }
+
+    /// One that came when it had been dropped.
+    fn late() -> Cct {
+        let mut cct = Cct::new();
+        let root = calls(&mut cct, NodeId::TOP, ROOT, 300, 0);
+        let since = calls(&mut cct, root, QUERY, 300, 3_000);
+        calls(&mut cct, since, WAIT, 300, 300_000);
+        calls(&mut cct, root, OTHER, 300, 150_000);
+        cct
+    }
+
+    /// Samples of root, dropped, query, wait; none since; and other.
+    fn sampled() -> Placed {
+        let own = [0, 0, 10, 10, 20, 0, 0, 10].map(|samples| [samples, samples]).to_vec();
+        Placed::of(own).without_probes_of([MethodId(DROPPED)].into_iter().collect())
+    }
+
+    fn corrected(cct: &Cct, total_ns: f64) -> Tree {
+        let whole = Whole { total_ns, error_ns: 1.0, unsettled: 0.0, is_timed: false };
+        correct(cct, &CLOCK, &Wholes::from_iter([(cct.roots()[0].0, whole)]), Some(&sampled()), None)
+    }
+
+    fn total_of(tree: &Tree, methods: &[u32]) -> f64 {
+        let callee = |at: Option<usize>, method: &u32| {
+            let is_it = |node: &Node| node.parent.map(|parent| parent.0) == at && node.method.0 + 1 == *method as usize;
+            tree.nodes.iter().position(is_it)
+        };
+        let node = methods.iter().try_fold(None, |at, method| callee(at, method).map(Some));
+        node.flatten().map_or(-1.0, |node| tree.nodes[node].total_ns as f64 / 1e3)
+    }
+
+    fn is(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 2.0, "{found}, not {expected}");
+    }
+
+    #[test]
+    fn what_waits_below_it_is_below_it_as_what_runs_is() {
+        let tree = corrected(&early(), 400_000.0);
+        // They wait for 151 us, of which the other has 50; what runs divides as four and one.
+        is(total_of(&tree, &[ROOT, DROPPED]), 101.0 + 0.8 * 249.0);
+        is(total_of(&tree, &[ROOT, DROPPED, QUERY]), 101.0 + 0.6 * 249.0);
+        is(total_of(&tree, &[ROOT, DROPPED, QUERY, WAIT]), 100.0 + 0.4 * 249.0);
+        is(total_of(&tree, &[ROOT, QUERY]), 0.0);
+        is(total_of(&tree, &[ROOT, OTHER]), 50.0 + 0.2 * 249.0);
+    }
+
+    #[test]
+    fn a_thread_that_came_later_has_its_part_of_it() {
+        let (early, late, mut all) = (early(), late(), Cct::new());
+        let mut places = [&early, &late].map(|thread| thread.merge_into(&mut all));
+        let (known, lost) = (all.len(), Lost::of(&all, Some(&sampled())));
+        let trees = [&early, &late].into_iter().zip(&mut places).map(|(thread, places)| {
+            let tree = grown(&all, known, &lost, thread, places).into_owned();
+            (tree, std::mem::take(places))
+        });
+        let trees: Vec<(Cct, Vec<NodeId>)> = trees.collect();
+        let trees: Vec<(&Cct, Vec<NodeId>)> = trees.iter().map(|(tree, places)| (tree, places.clone())).collect();
+        let threads = divided(&corrected(&all, 1_600_000.0), &CLOCK, &lost, &trees);
+        for way in [&[ROOT][..], &[ROOT, DROPPED], &[ROOT, DROPPED, QUERY, WAIT], &[ROOT, OTHER]] {
+            let [one, three] = [0, 1].map(|thread| total_of(&threads[thread], way));
+            assert!((three / one - 3.0).abs() < 0.15, "{way:?}: {one}, {three}");
+        }
+        assert_eq!(threads[1].nodes.iter().map(|node| node.calls).sum::<u64>(), 1_200);
+    }
+}
