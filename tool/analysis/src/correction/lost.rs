@@ -22,6 +22,9 @@ pub struct Lost {
 }
 
 impl Lost {
+    /// So much is moved at most: of a deep recursion each call's callees may be in many places. The rest stays where it was measured.
+    const MOST: usize = 1_000_000;
+
     /// By the samples that were placed on it.
     pub fn of(cct: &Cct, placed: Option<&Placed>) -> Lost {
         let mut lost = Lost::default();
@@ -36,7 +39,7 @@ impl Lost {
         let caller = |id: NodeId| cct.parent(id).unwrap_or(NodeId::TOP);
         let mut callees: Vec<Vec<NodeId>> = vec![Vec::new(); cct.len()];
         // What was called by way of lost ones: by who has probes.
-        let mut beyond: FxHashMap<(NodeId, MethodId), NodeId> = FxHashMap::default();
+        let mut beyond: FxHashMap<(NodeId, MethodId), Vec<NodeId>> = FxHashMap::default();
         for (id, node) in called() {
             let by = caller(id);
             callees[by.index()].push(id);
@@ -44,27 +47,37 @@ impl Lost {
             if is_lost(id) && by != NodeId::TOP {
                 lost.homes.insert(id, home.unwrap_or(by));
             }
-            if let Some(home) = home {
-                let best = beyond.entry((home, node.method())).or_insert(id);
-                *best = if samples(id) > samples(*best) { id } else { *best };
+            if let Some(home) = home.filter(|_| samples(id) > 0.0) {
+                beyond.entry((home, node.method())).or_default().push(id);
             }
         }
+        let beyond = |home: NodeId, method| beyond.get(&(home, method)).map_or(&[][..], Vec::as_slice);
+        // Of what nothing is left.
+        let mut is_gone = vec![false; cct.len()];
         for (id, node) in called().filter(|(id, _)| !is_lost(*id)) {
-            let before = beyond.get(&(caller(id), node.method())).filter(|before| samples(**before) > 0.0);
-            let Some(before) = before else { continue };
-            let part = samples(*before) / (samples(*before) + samples(id));
-            let mut moved = vec![(id, *before)];
-            while let Some((from, to)) = moved.pop() {
-                lost.moved.push(Moved { from, to, part });
-                let there = |callee: &NodeId| {
-                    let method = cct.node(*callee).method();
-                    let ways = [cct.callee(to, method), beyond.get(&(to, method)).copied()];
-                    let best =
-                        ways.into_iter().flatten().max_by(|one, other| samples(*one).total_cmp(&samples(*other)));
-                    // What had not been called there is the caller's.
-                    (*callee, best.unwrap_or(to))
-                };
-                moved.extend(callees[from.index()].iter().map(there));
+            if is_gone[id.index()] || lost.moved.len() > Lost::MOST {
+                continue;
+            }
+            let before = beyond(caller(id), node.method());
+            let all = samples(id) + before.iter().map(|before| samples(*before)).sum::<f64>();
+            let mut gone = 0.0;
+            for before in before {
+                // Of what the others have left.
+                let part = samples(*before) / (all - gone);
+                gone += samples(*before);
+                let mut moved = vec![(id, *before)];
+                while let Some((from, to)) = moved.pop() {
+                    lost.moved.push(Moved { from, to, part });
+                    is_gone[from.index()] |= part == 1.0;
+                    let there = |callee: &NodeId| {
+                        let method = cct.node(*callee).method();
+                        let ways = cct.callee(to, method).into_iter().chain(beyond(to, method).iter().copied());
+                        let best = ways.max_by(|one, other| samples(*one).total_cmp(&samples(*other)));
+                        // What had not been called there is the caller's.
+                        (*callee, best.unwrap_or(to))
+                    };
+                    moved.extend(callees[from.index()].iter().map(there));
+                }
             }
         }
         let has_time = |id: &NodeId| own(*id) > 0;
