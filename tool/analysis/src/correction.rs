@@ -11,7 +11,7 @@
 //! 2. Of that, what waits is given to whoever was seen waiting while it was recorded: waiting does not grow with probes. How much it is altogether is what
 //!    threads did not want a processor for, in the undisturbed calls; where that is not known, what was seen. If it was seen for far longer than that, it was
 //!    mostly the recording's ([`GROWN`]), and nobody knows where the rest is: it divides as what runs. What
-//!    was measured where a method that lost its probes was no longer seen is its callees' below it, where samples are ([`Lost`]).
+//!    was measured of what a method calls that had lost its probes is below it, as far as samples are ([`Lost`]).
 //! 3. The rest is divided from the root down, at each node among itself and its callees, by samples ([`placed`]) alone, however few of them a node has: what
 //!    was measured would decide a little at each level, and in the end all. It counts where its calls took hardly longer than without probes ([`DECISIVE`]), of
 //!    roots with next to no samples ([`FEW`]), and where none were: measured times without the calibrated cost of their probes, but never less than a part of
@@ -37,13 +37,13 @@ mod threads;
 mod whole;
 
 pub use coverage::{coverage, looks};
-use recorded::{Measured, Recorded, add_up};
-
 pub use lost::Lost;
 pub use place::{Names, Placed, grow, placed, placed_on_all};
 pub use root_calls::{MIN_CONTROLS, MOST_OF_A_PAIR_NS, Reference, RootCalls, root_calls};
 pub use threads::{divided, grown};
 pub use whole::{Whole, Wholes, untimed, wholes};
+
+use recorded::{Measured, Recorded, add_up};
 
 use crate::cct::{Cct, NodeId};
 use headwater_profile::profile::{Clock, Link, MethodIndex, Node, NodeIndex, Sampled, SampledRoot, Tree, by_halves};

@@ -42,8 +42,6 @@ const LEAST: Duration = Duration::from_millis(500);
 /// While one thread runs below the roots, there are enough samples in this time. Where calls of the roots were timed it is waited for, for what comes after a profile is
 /// other code: of Clojure's `compare`, which had 30 % before one, it had 8.
 const SAMPLED: Duration = Duration::from_millis(1_200);
-/// Where threads in the roots have less of the processors than one of them, because they stand in line, longer, by this factor at most.
-const MOST_LONGER: f64 = 3.0;
 /// In less there are too few samples for times of the roots to be of use.
 const LEAST_TIMED: Duration = Duration::from_secs(1);
 /// So long it is waited for what was sampled, before that is instrumented first.
@@ -191,8 +189,7 @@ impl Sampling {
     pub(super) fn lacking(&self, roots: Option<&RootsTimed>) -> Duration {
         let (Some(from), Some(roots)) = (self.from.get(), roots) else { return Duration::ZERO };
         let changed = self.changed.and_then(|changed| changed.duration_since(*from).ok()).unwrap_or_default();
-        let sampled = SAMPLED.div_f64(roots.at_work().max(1.0 / MOST_LONGER));
-        sampled.saturating_sub(changed + roots.since.elapsed().unwrap_or_default())
+        SAMPLED.saturating_sub(changed + roots.since.elapsed().unwrap_or_default())
     }
 
     /// More is about to be changed than the roots, calls of which took so long. While they were timed, samples were taken as before, be it known or not what calls took. And
@@ -326,7 +323,6 @@ mod tests {
     use rustc_hash::FxHashMap;
 
     use super::*;
-    use crate::decode::Scheduled;
     use crate::timing::Timed;
 
     #[test]
@@ -359,14 +355,13 @@ mod tests {
     async fn what_is_lacking_is_waited_for_where_roots_were_timed() {
         let mut sampling = Sampling::of(u32::MAX);
         let ago = |ms| SystemTime::now() - Duration::from_millis(ms);
-        let roots_of = |since, queued_ns| RootsTimed {
+        let roots = |since| RootsTimed {
             timed: Timed::default(),
             since,
             unsettled: 0.0,
-            wanted: FxHashMap::from_iter([(1, Scheduled { ran_ns: 500_000_000, queued_ns })]),
-            wanted_over: Duration::from_secs(1),
+            wanted: FxHashMap::default(),
+            wanted_over: Duration::ZERO,
         };
-        let roots = |since| roots_of(since, 0);
         assert_eq!(sampling.lacking(Some(&roots(ago(100)))), Duration::ZERO, "the recorder has not begun");
         sampling.from.set(ago(1_000)).expect("it is not known yet");
         sampling.changed = Some(ago(700));
@@ -374,11 +369,6 @@ mod tests {
         let lacking = sampling.lacking(Some(&roots(ago(500))));
         assert!(lacking <= SAMPLED - Duration::from_millis(800) && !lacking.is_zero(), "{lacking:?}");
         assert_eq!(sampling.lacking(Some(&roots(ago(5_000)))), Duration::ZERO);
-        let longer = sampling.lacking(Some(&roots_of(ago(1_500), 500_000_000)));
-        assert!(
-            longer <= 2 * SAMPLED - Duration::from_millis(1_800) && !longer.is_zero(),
-            "in line for half of the time: {longer:?}"
-        );
         assert_eq!(sampling.lacking(None), Duration::ZERO, "nothing counts from the roots' change on");
     }
 

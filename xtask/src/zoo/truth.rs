@@ -1,6 +1,6 @@
 //! Where an undisturbed program is, by witnesses, and how far a profile's shares are from that.
 //!
-//! Two of them look at a JVM that is only for that. Compilers make another program of the same classes in each JVM, so a third one looks at the JVM that is profiled, before that;
+//! All but one look at a JVM that is only for that. Compilers make another program of the same classes in each JVM, so that one looks at the JVM that is profiled, before that;
 //! it is the one that does not need the recorder, which the profile is to find as in any program.
 //!
 //! These see threads that run, or, in Java code, could. A profile's times are of the clock on the wall: of a thread that stands in line for a processor each time when it has woken

@@ -52,15 +52,6 @@ pub(in crate::profiling) struct RootsTimed {
 }
 
 impl RootsTimed {
-    /// Which part of what one thread that runs all the time is seen their threads were, where they stood in line for a processor: one that waits runs as it does.
-    pub(super) fn at_work(&self) -> f64 {
-        let mut all = Scheduled::default();
-        self.wanted.values().for_each(|thread| all.add(*thread));
-        let over_ns = self.wanted_over.as_nanos() as f64;
-        let processors = if over_ns > 0.0 { all.ran_ns as f64 / over_ns } else { 1.0 };
-        processors.max(1.0 - all.queued().unwrap_or(0.0)).min(1.0)
-    }
-
     /// Whether all roots were, in whose calls time was recorded.
     pub(super) fn are_all(&self, decoder: &Decoder) -> bool {
         let mut recorded: FxHashMap<MethodId, u64> = FxHashMap::default();
