@@ -70,9 +70,9 @@ pub(super) enum Caller {
     Jdk,
 }
 
-/// Classes that must not contain probes, also when the user names them, beside the probes' own. Each has its reason; a test runs
-/// with all others instrumented.
-pub(super) const NEVER: [&str; 3] = [
+/// Classes and packages that must not contain probes, also when the user names them, beside the probes' own. Each has its reason; a
+/// test runs with all others instrumented.
+const NEVER: [&str; 5] = [
     // The probes run it: Java methods, until the JIT compiler replaces them.
     "jdk/internal/misc/Unsafe",
     // Once it has been redefined, HotSpot adjusts every class's method tables at each later redefinition.
@@ -80,7 +80,20 @@ pub(super) const NEVER: [&str; 3] = [
     // What makes a thread virtual: some of its methods are entered by one thread and left by another, and what a probe waits for
     // may need the very thread that changes.
     "java/lang/VirtualThread",
+    // Whoever retransforms an event of the JDK's has the flight recorder write its code, for good.
+    "jdk/internal/event/",
+    "jdk/jfr/events/",
 ];
+
+/// Whether a class is one of these, or in one of these packages.
+fn is_listed(class: &str, list: &[&str]) -> bool {
+    list.iter().any(|listed| class == *listed || listed.ends_with('/') && class.starts_with(listed))
+}
+
+/// Whether a class must not contain probes, whoever asks for them.
+pub(super) fn is_never(class: &str) -> bool {
+    is_listed(class, &NEVER)
+}
 
 /// What the names of the probes' own classes begin with.
 const PROBES: &str = "java/lang/HeadwaterV1";
@@ -111,7 +124,7 @@ impl Options {
 
     /// Whether a class's methods may be instrumented when they are reached so.
     pub(super) fn admits_class(&self, class: &str, loader: LoaderId, caller: Caller) -> bool {
-        !NEVER.contains(&class) && self.admits_native_of(class, loader, caller)
+        !is_never(class) && self.admits_native_of(class, loader, caller)
     }
 
     /// The same for its native methods: calls of these are instrumented, not the class.
@@ -120,10 +133,7 @@ impl Options {
             return false;
         }
         match (self.jdk, caller) {
-            (JdkMethods::None, Caller::Root) => {
-                let within = |package: &str| package.ends_with('/') && class.starts_with(package);
-                !COUNTER_READERS.iter().any(|reader| class == *reader || within(reader))
-            }
+            (JdkMethods::None, Caller::Root) => !is_listed(class, &COUNTER_READERS),
             _ => !loader.is_jdk() || self.admits_jdk(caller),
         }
     }
@@ -172,5 +182,15 @@ mod tests {
         check(&["**::get*"], "java/lang/System", jdk, false);
         check(&["java.util.ArrayList"], "other/Tool", application, false);
         check(&[], "java/lang/System", jdk, true);
+    }
+
+    #[test]
+    fn events_of_the_flight_recorder_are_left_to_it_whatever_is_asked_for() {
+        let options = Options { jdk: JdkMethods::All, ..Options::default() };
+        let is_admitted = |class| options.admits_class(class, LoaderId::BOOT, Caller::Root);
+        assert!(
+            !is_admitted("jdk/internal/event/ExceptionThrownEvent") && !is_admitted("jdk/jfr/events/FileReadEvent")
+        );
+        assert!(is_admitted("jdk/internal/util/Preconditions") && is_admitted("java/lang/Object$1"));
     }
 }

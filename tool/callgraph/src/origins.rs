@@ -7,7 +7,7 @@ use headwater_terms::reach::{Obstacle, Trigger, Way};
 use rustc_hash::FxHashSet;
 
 use super::cause::{Cause, History, Moment};
-use super::filter::NEVER;
+use super::filter::is_never;
 use super::guards::Called;
 use super::known::Known;
 use super::methods::Methods;
@@ -99,8 +99,7 @@ impl Methods {
     pub(super) fn pass_over_named(&mut self, known: &Known, owner: ClassKey, (signature, from): source::Called) {
         let cause = from.through(owner).cause;
         let why = if !known.is_inside(owner, from.caller) {
-            let is_never = NEVER.contains(&&*known.mirrors.get(owner).name);
-            if is_never { Obstacle::Unmodifiable } else { Obstacle::Jdk }
+            if is_never(&known.mirrors.get(owner).name) { Obstacle::Unmodifiable } else { Obstacle::Jdk }
         } else if known.mirrors.method(owner, signature).is_some_and(|method| method.is_abstract()) {
             Obstacle::Abstract
         } else {
