@@ -122,20 +122,19 @@ impl Options {
         self.lines.get(root.0).copied().flatten()
     }
 
-    /// Whether a class's methods may be instrumented when they are reached so.
+    /// Whether a class's methods may be instrumented when they are reached so. It is asked of very many: of those that are not the JDK's by nothing but their loader.
     pub(super) fn admits_class(&self, class: &str, loader: LoaderId, caller: Caller) -> bool {
-        !is_never(class) && self.admits_native_of(class, loader, caller)
+        !loader.is_jdk() || !is_never(class) && self.admits_native_of(class, loader, caller)
     }
 
     /// The same for its native methods: calls of these are instrumented, not the class.
     pub(super) fn admits_native_of(&self, class: &str, loader: LoaderId, caller: Caller) -> bool {
-        if class.starts_with(PROBES) {
-            return false;
-        }
-        match (self.jdk, caller) {
-            (JdkMethods::None, Caller::Root) => !is_listed(class, &COUNTER_READERS),
-            _ => !loader.is_jdk() || self.admits_jdk(caller),
-        }
+        !loader.is_jdk()
+            || match (self.jdk, caller) {
+                _ if class.starts_with(PROBES) => false,
+                (JdkMethods::None, Caller::Root) => !is_listed(class, &COUNTER_READERS),
+                _ => self.admits_jdk(caller),
+            }
     }
 
     /// Whether any class of the JDK may be instrumented when it is reached so.

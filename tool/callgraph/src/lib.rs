@@ -310,6 +310,7 @@ impl CallGraph {
                 }
             }
             Work::Linked(keys) => keys.iter().for_each(|key| self.apply_to(*key)),
+            // Also where roots alone have probes: which of their calls are under way is known by it.
             Work::Open(on_stacks) => {
                 for at in on_stacks.places() {
                     self.enter_open(on_stacks, at);

@@ -71,7 +71,7 @@ impl Unlinked {
             let name: Arc<str> = name.into();
             self.names.insert(id, name.clone());
             if let Some(super_class) = super_class {
-                self.extends.entry(name.clone()).or_default().push((Whose::Loaded(id), Super::Loaded(super_class)));
+                self.extend(name.clone(), (Whose::Loaded(id), Super::Loaded(super_class)));
             }
             if is_of_class_path && may_link {
                 self.classes.insert(name, id);
@@ -81,8 +81,12 @@ impl Unlinked {
 
     /// A class is being loaded.
     pub(super) fn loading(&mut self, name: Arc<str>, super_name: Arc<str>, loader: LoaderId) {
+        self.extend(name, (Whose::Loading(loader), Super::Named(super_name, loader)));
+    }
+
+    /// Being told twice is harmless.
+    fn extend(&mut self, name: Arc<str>, own: (Whose, Super)) {
         let extends = self.extends.entry(name).or_default();
-        let own = (Whose::Loading(loader), Super::Named(super_name, loader));
         if !extends.contains(&own) {
             extends.push(own);
         }
