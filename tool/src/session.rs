@@ -136,6 +136,8 @@ pub struct Session {
     asker: Option<(RequestId, ThreadId)>,
     /// It links classes.
     linking: bool,
+    /// Threads were below the roots when they were looked at.
+    roots_run: bool,
     /// Nothing is instrumented any more.
     stopping: bool,
     budget: Option<Budget>,
@@ -180,6 +182,7 @@ impl Session {
             unprobed: Vec::new(),
             asker: None,
             linking: false,
+            roots_run: false,
             stopping: false,
             budget: None,
             deadline: TARGET_DEADLINE,
@@ -285,6 +288,11 @@ impl Session {
             self.command(Command::Omit(omitted), "leave something out").await?;
         }
         Ok(())
+    }
+
+    /// Whether threads have been seen below the roots.
+    pub fn has_seen_roots(&self) -> bool {
+        self.roots_run
     }
 
     /// Selects the roots that are loaded, with what they will probably call: the classes to be changed for that. Before anything is, `announce` is told what.

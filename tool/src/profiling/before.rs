@@ -5,7 +5,7 @@
 //!
 //! When all is known, the roots' calls are [timed](timing), for one to three seconds, with nothing below them changed, and samples are taken meanwhile, too.
 //!
-//! Nobody waits for the recorder: where a profile is ready at once it has no such samples, and code is compiled quickly. Nor is it begun before a profile in a JVM that discards
+//! Where a profile is ready at once, and nobody was seen below the roots, it has no such samples: nobody waits for the recorder then. Nor is it begun before a profile in a JVM that discards
 //! all of its compiled code for that: its event classes are redefined, and up to JDK 22 the first redefinition in a JVM does so. In one whose recorder has been used nothing
 //! is lost. On these JDKs the agent [looks](walking) at threads' stacks as well, for two seconds: where the recorder is not begun, or finds less than that.
 
