@@ -213,7 +213,7 @@ fn results_can_be_forgotten_and_interrupted_and_the_prompt_says_what_was_dropped
     let entry = &cleared["budget"]["dropped"][0];
     assert_eq!((entry["calls"].as_u64(), entry["at_ns"].as_u64()), (Some(0), Some(0)), "JDK {}", jdk.version);
     // The next profile begins anew.
-    session.tool.say("profile Dense::root");
+    session.tool.say("profile Dense::root --budget off");
     let anew = session.await_calls(5);
     assert!(anew.get("budget").is_none());
     assert!(calls_by_method(&anew)[TINY] > 0, "JDK {}", jdk.version);
