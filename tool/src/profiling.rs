@@ -321,9 +321,7 @@ pub(crate) async fn prepare(
     sampling.iter_mut().for_each(Sampling::changing);
     let timed = match &sampling {
         // Who has asked for an undisturbed phase gets times from it.
-        Some(sampling)
-            if settings.bare == BareTiming::Auto && (session.has_seen_roots() || sampling.may_be_enough()) =>
-        {
+        Some(sampling) if settings.bare == BareTiming::Auto && sampling.may_be_enough(session.has_seen_roots()) => {
             before::time_roots(session, drain, pid, &first, settings.control).await?
         }
         _ => TimedBefore::default(),

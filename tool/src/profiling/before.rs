@@ -183,9 +183,9 @@ impl Sampling {
         self.changed = Some(SystemTime::now());
     }
 
-    /// Whether there may be enough samples.
-    pub(super) fn may_be_enough(&self) -> bool {
-        self.begun.elapsed() >= LEAST_TIMED
+    /// Whether there may be enough samples: there will be where threads have been seen below the roots.
+    pub(super) fn may_be_enough(&self, have_seen_roots: bool) -> bool {
+        have_seen_roots || self.begun.elapsed() >= LEAST_TIMED
     }
 
     /// How long is still to be sampled, where calls of the roots were timed.
@@ -373,6 +373,13 @@ mod tests {
         assert!(lacking <= SAMPLED - Duration::from_millis(650) && !lacking.is_zero(), "{lacking:?}");
         assert_eq!(sampling.lacking(Some(&roots(ago(5_000)))), Duration::ZERO);
         assert_eq!(sampling.lacking(None), Duration::ZERO, "nothing counts from the roots' change on");
+    }
+
+    #[tokio::test]
+    async fn roots_that_run_are_timed_however_soon_all_is_ready() {
+        let mut sampling = Sampling::of(u32::MAX);
+        sampling.begun += LEAST_TIMED;
+        assert_eq!([true, false].map(|have_seen_roots| sampling.may_be_enough(have_seen_roots)), [true, false]);
     }
 
     #[tokio::test]
