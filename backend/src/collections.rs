@@ -1,16 +1,19 @@
 //! Garbage collections, told to the tool as they end.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use headwater_protocol::collections::Collection;
+use headwater_protocol::layout::HEAP_UNKNOWN;
 
-use crate::hotspot::causes;
+use crate::hotspot::{causes, heap};
 use crate::jvmti::{Capabilities, Error, EventKind, Jvmti, capability};
 use crate::os::monotonic_ns;
 
 const EVENTS: [EventKind; 2] = [EventKind::GarbageCollectionStart, EventKind::GarbageCollectionFinish];
 /// When the collection that goes on began; 0 if none does.
 static BEGAN: AtomicI64 = AtomicI64::new(0);
+/// How many bytes of the heap were in use then.
+static HEAP_BEFORE: AtomicU64 = AtomicU64::new(HEAP_UNKNOWN);
 
 /// From now on collections are told of.
 pub fn begin(jvmti: Jvmti) -> Result<(), Error> {
@@ -29,6 +32,7 @@ pub fn end(jvmti: Jvmti) {
 
 /// One begins.
 pub fn begins() {
+    HEAP_BEFORE.store(heap::all_used().unwrap_or(HEAP_UNKNOWN), Ordering::Relaxed);
     BEGAN.store(monotonic_ns(), Ordering::Relaxed);
 }
 
@@ -36,5 +40,7 @@ pub fn begins() {
 pub fn ended() -> Option<Collection> {
     let start_ns = Some(BEGAN.swap(0, Ordering::Relaxed)).filter(|start_ns| *start_ns != 0)?;
     let duration_ns = (monotonic_ns() - start_ns).max(0) as u64;
-    Some(Collection { start_ns, duration_ns, cause: causes::now().unwrap_or_default() })
+    let heap_before = Some(HEAP_BEFORE.load(Ordering::Relaxed)).filter(|bytes| *bytes != HEAP_UNKNOWN);
+    let cause = causes::now().unwrap_or_default();
+    Some(Collection { start_ns, duration_ns, heap_before, heap_after: heap::all_used(), cause })
 }

@@ -66,8 +66,7 @@ impl HotSpot {
             (Internal::ParameterNames, if keeps_names { Standing::NotNeeded } else { standing(parameters.is_some()) }),
             (Internal::AllocatedBytes, if allocation.is_some() { Standing::Untested } else { Standing::Failed }),
             (Internal::CollectionCauses, standing(causes::find(memory, described))),
-            // Nobody needs them but `events`, which finds them for itself.
-            (Internal::HeapPools, Standing::Untested),
+            (Internal::HeapPools, standing(heap::find(memory, described))),
         ];
         HotSpot { invocations, type_profiles, parameters, allocation, standings }
     }

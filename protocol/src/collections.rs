@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use crate::layout::{
-    COLLECTION_BYTES, COLLECTION_CAUSE, COLLECTION_CAUSE_BYTES, COLLECTION_DURATION_NS, COLLECTION_START_NS,
-    COLLECTIONS, COLLECTIONS_KEPT, OFFSET_COLLECTIONS,
+    COLLECTION_BYTES, COLLECTION_CAUSE, COLLECTION_CAUSE_BYTES, COLLECTION_DURATION_NS, COLLECTION_HEAP_AFTER,
+    COLLECTION_HEAP_BEFORE, COLLECTION_START_NS, COLLECTIONS, COLLECTIONS_KEPT, HEAP_UNKNOWN, OFFSET_COLLECTIONS,
 };
 use crate::memory::Ordering;
 use crate::segment::Segment;
@@ -19,6 +19,10 @@ pub struct Collection {
     pub start_ns: i64,
     /// How long the JVM was stopped for it, without the time that threads took to stop.
     pub duration_ns: u64,
+    /// How many bytes of the heap were in use when it began, where the JVM says so.
+    pub heap_before: Option<u64>,
+    /// How many were when it was over.
+    pub heap_after: Option<u64>,
     /// What the JVM says was the reason; empty where it does not.
     pub cause: String,
 }
@@ -43,6 +47,10 @@ impl Segment {
         std::sync::atomic::fence(Ordering::Release);
         self.memory.u64_at(place + COLLECTION_START_NS).store(collection.start_ns as u64, Ordering::Relaxed);
         self.memory.u64_at(place + COLLECTION_DURATION_NS).store(collection.duration_ns, Ordering::Relaxed);
+        let heap = [(COLLECTION_HEAP_BEFORE, collection.heap_before), (COLLECTION_HEAP_AFTER, collection.heap_after)];
+        for (at, bytes) in heap {
+            self.memory.u64_at(place + at).store(bytes.unwrap_or(HEAP_UNKNOWN), Ordering::Relaxed);
+        }
         for (index, word) in cause.as_chunks::<8>().0.iter().enumerate() {
             let at = place + COLLECTION_CAUSE + index * 8;
             self.memory.u64_at(at).store(u64::from_le_bytes(*word), Ordering::Relaxed);
@@ -97,6 +105,8 @@ impl CollectionReader {
         Collection {
             start_ns: word(COLLECTION_START_NS) as i64,
             duration_ns: word(COLLECTION_DURATION_NS),
+            heap_before: Some(word(COLLECTION_HEAP_BEFORE)).filter(|bytes| *bytes != HEAP_UNKNOWN),
+            heap_after: Some(word(COLLECTION_HEAP_AFTER)).filter(|bytes| *bytes != HEAP_UNKNOWN),
             cause: String::from_utf8_lossy(&bytes).into_owned(),
         }
     }
@@ -113,7 +123,9 @@ mod tests {
     use crate::segment::Recording;
 
     fn collection(number: u64) -> Collection {
-        Collection { start_ns: number as i64 * 10, duration_ns: number, cause: format!("cause {number}") }
+        let heap_after = (!number.is_multiple_of(3)).then_some(number);
+        let (start_ns, cause) = (number as i64 * 10, format!("cause {number}"));
+        Collection { start_ns, duration_ns: number, heap_before: Some(number * 1_000), heap_after, cause }
     }
 
     #[test]

@@ -54,15 +54,21 @@ pub const OFFSET_COLLECTIONS: usize = 384;
 /// Offset of the latest collections, a ring.
 pub const COLLECTIONS: usize = 2048;
 /// How many there are in it.
-pub const COLLECTIONS_KEPT: u64 = 32;
+pub const COLLECTIONS_KEPT: u64 = 28;
 /// Bytes of each.
-pub const COLLECTION_BYTES: usize = 64;
+pub const COLLECTION_BYTES: usize = 72;
 /// In a collection: when it began (i64).
 pub const COLLECTION_START_NS: usize = 0;
 /// In a collection: how long it took, in ns (u64).
 pub const COLLECTION_DURATION_NS: usize = 8;
+/// In a collection: how many bytes of the heap were in use before it (u64), [`HEAP_UNKNOWN`] where the JVM does not say.
+pub const COLLECTION_HEAP_BEFORE: usize = 16;
+/// In a collection: the same after it.
+pub const COLLECTION_HEAP_AFTER: usize = 24;
+/// No heap has so many bytes in use.
+pub const HEAP_UNKNOWN: u64 = u64::MAX;
 /// In a collection: what it was for (UTF-8, filled up with zeros).
-pub const COLLECTION_CAUSE: usize = 16;
+pub const COLLECTION_CAUSE: usize = 32;
 /// Bytes of that.
 pub const COLLECTION_CAUSE_BYTES: usize = COLLECTION_BYTES - COLLECTION_CAUSE;
 

@@ -90,9 +90,25 @@ fn bytes_are_those_that_the_jvm_says(jdk: &Jdk) {
     assert!(own("collections") >= 3 && own("gc") > 0, "JDK {}: {report}", jdk.version);
     let pauses = report["collections"]["pauses"].as_array().expect("pauses");
     assert!(pauses.iter().filter(|pause| pause["cause"] == "System.gc()").count() >= 3, "{pauses:?}");
-    let text = run_headwater(&["report", &out.file("profile.hw").to_string_lossy(), "--metric", "alloc,gc"]);
+    let tracks = report["tracks"].as_array().expect("tracks");
+    let collections = tracks.iter().find(|track| track["id"] == "collections").expect("one of collections");
+    let slices = collections["slices"].as_array().expect("slices");
+    assert_eq!(slices.len(), pauses.len());
+    for slice in slices.iter().filter(|slice| slice["label"] == "System.gc()") {
+        let [Some(before), Some(after)] = [0, 1].map(|place| slice["amounts"][place].as_u64()) else {
+            panic!("JDK {}: {slice}", jdk.version)
+        };
+        assert!(after > 0 && after <= before, "JDK {}: {slice}", jdk.version);
+    }
+    let snapshot = out.file("profile.hw");
+    let text = run_headwater(&["report", &snapshot.to_string_lossy(), "--metric", "alloc,gc"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(text.contains("\ngc        ") && text.contains(" System.gc()"), "{text}");
+    let text = run_headwater(&["report", &snapshot.to_string_lossy(), "--view", "tracks"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    for part in ["heap before", "\nhotswaps: ", "  System.gc()\n"] {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
 }
 
 fn whatever_collects_and_however_objects_are_laid_out(jdk: &Jdk) {

@@ -55,6 +55,7 @@ mod switched;
 mod threads;
 mod tomcat;
 mod top;
+mod tracks;
 mod truth;
 mod tutorial;
 mod two_builds;
@@ -116,6 +117,7 @@ fn main() -> ExitCode {
         threads::trials(),
         tomcat::trials(),
         top::trials(),
+        tracks::trials(),
         truth::trials(),
         tutorial::trials(),
         two_builds::trials(),

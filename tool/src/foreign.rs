@@ -40,11 +40,12 @@ const FORMATS: [Format; 10] = [
     Format::OpenMetrics,
 ];
 
-const VIEWS: [(View, Trees); 4] = [
+const VIEWS: [(View, Trees); 5] = [
     (View::Tree, Trees::Merged),
     (View::Callers, Trees::Merged),
     (View::Flat, Trees::PerThread),
     (View::Locks, Trees::Merged),
+    (View::Tracks, Trees::Merged),
 ];
 /// In which a profile is shown: these, and the page.
 const WAYS: usize = VIEWS.len() + FORMATS.len() + 1;

@@ -39,6 +39,7 @@ mod recorder;
 mod settings;
 pub(crate) mod settle;
 mod steady;
+mod tracks;
 mod unmatched;
 mod wanted;
 
@@ -321,7 +322,9 @@ pub(crate) async fn prepare(
     sampling.iter_mut().for_each(Sampling::changing);
     let timed = match &sampling {
         // Who has asked for an undisturbed phase gets times from it.
-        Some(sampling) if settings.bare == BareTiming::Auto && sampling.may_be_enough(session.has_seen_roots()) => {
+        Some(sampling)
+            if settings.bare == BareTiming::Auto && sampling.may_be_enough(session.graph().has_run_below_roots()) =>
+        {
             before::time_roots(session, drain, pid, &first, settings.control).await?
         }
         _ => TimedBefore::default(),

@@ -39,7 +39,8 @@ mod timing;
 
 pub use error::SessionError;
 pub use gentle::{Gentle, TARGET_DEADLINE};
-pub use hotswaps::HotswapTotals;
+use hotswaps::Hotswaps;
+pub use hotswaps::{HotswapTotals, Hotswapped};
 pub use recorded::Recorded;
 pub use spent::Spent;
 
@@ -113,7 +114,7 @@ pub struct Session {
     /// Classes with methods that are to be dropped.
     losing: Vec<ClassId>,
     meanwhile: Meanwhile,
-    totals: HotswapTotals,
+    hotswaps: Hotswaps,
     cost: BatchCost,
     first_entry: Option<Instant>,
     last_hotswap: Option<Instant>,
@@ -136,8 +137,6 @@ pub struct Session {
     asker: Option<(RequestId, ThreadId)>,
     /// It links classes.
     linking: bool,
-    /// Threads were below the roots when they were looked at.
-    roots_run: bool,
     /// Nothing is instrumented any more.
     stopping: bool,
     budget: Option<Budget>,
@@ -166,7 +165,7 @@ impl Session {
             left_over: Vec::new(),
             losing: Vec::new(),
             meanwhile: Meanwhile::default(),
-            totals: HotswapTotals::default(),
+            hotswaps: Hotswaps::default(),
             cost: BatchCost::expected(0),
             first_entry: None,
             last_hotswap: None,
@@ -182,7 +181,6 @@ impl Session {
             unprobed: Vec::new(),
             asker: None,
             linking: false,
-            roots_run: false,
             stopping: false,
             budget: None,
             deadline: TARGET_DEADLINE,
@@ -200,7 +198,12 @@ impl Session {
 
     /// What hotswapping has cost.
     pub fn hotswap_totals(&self) -> HotswapTotals {
-        self.totals
+        self.hotswaps.totals
+    }
+
+    /// The hotswaps themselves, as many as are known.
+    pub fn hotswaps(&self) -> &[Hotswapped] {
+        &self.hotswaps.each
     }
 
     /// How long after the first entry of a root the last hotswap was over; `None` before that entry.
@@ -288,11 +291,6 @@ impl Session {
             self.command(Command::Omit(omitted), "leave something out").await?;
         }
         Ok(())
-    }
-
-    /// Whether threads have been seen below the roots.
-    pub fn has_seen_roots(&self) -> bool {
-        self.roots_run
     }
 
     /// Selects the roots that are loaded, with what they will probably call: the classes to be changed for that. Before anything is, `announce` is told what.

@@ -60,6 +60,13 @@ pub fn used() -> Vec<u64> {
     heap.map_or(Vec::new(), Heap::used)
 }
 
+/// How many bytes of all of them are, without what is not a part of the heap; `None` where the JVM does not say.
+pub fn all_used() -> Option<u64> {
+    let heap = HEAP.get()?.as_ref()?;
+    let pools = heap.names.iter().zip(heap.used()).filter(|(name, _)| *name != METASPACE);
+    Some(pools.fold(0, |sum, (_, used)| sum.saturating_add(used)))
+}
+
 impl Heap {
     fn find(memory: &Memory, described: &Description) -> Option<Heap> {
         let counters = perf_data::below(memory, described, GENERATIONS)?;

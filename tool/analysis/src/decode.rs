@@ -29,6 +29,8 @@ mod thread;
 mod unknown;
 
 pub use controls::Controls;
+pub use counts::Load;
+use counts::Loads;
 pub use invocations::{Invocations, PairCost, Statistics, Summary};
 pub use scheduled::Scheduled;
 pub use thread::open_calls::Returned;
@@ -104,6 +106,7 @@ pub struct Decoder {
     handovers: Handovers,
     scheduled: Scheduled,
     collections: Collections,
+    loads: Loads,
     /// How often all chunks have been read.
     pass: u64,
     /// Threads with runs that are held.
@@ -138,6 +141,7 @@ impl Decoder {
             handovers: Handovers::default(),
             scheduled: Scheduled::default(),
             collections: Collections::default(),
+            loads: Loads::default(),
             pass: 0,
             waiting: Vec::new(),
             folded: Cct::new(),

@@ -115,7 +115,9 @@ impl Wanted {
             Wanted::Work(period) => {
                 // A recording has what threads had allocated when it began, and when it ended.
                 let allocated = event("ThreadAllocationStatistics", "period", "everyChunk");
-                executions(period) + &event("ObjectAllocationSample", "throttle", ALLOCATIONS) + &allocated
+                let collections = event("GarbageCollection", "threshold", "0 ms") + &bare_event("GCHeapSummary");
+                let allocations = event("ObjectAllocationSample", "throttle", ALLOCATIONS);
+                executions(period) + &allocations + &allocated + &collections
             }
             Wanted::Waits(over) => {
                 let over = format!("{} ns", over.as_nanos());
@@ -132,6 +134,11 @@ fn event(name: &str, setting: &str, value: &str) -> String {
     format!(
         "<event name=\"jdk.{name}\"><setting name=\"enabled\">true</setting><setting name=\"{setting}\">{value}</setting></event>"
     )
+}
+
+/// An event that has no settings but whether it is recorded.
+fn bare_event(name: &str) -> String {
+    format!("<event name=\"jdk.{name}\"><setting name=\"enabled\">true</setting></event>")
 }
 
 fn executions(period_ms: u64) -> String {

@@ -97,6 +97,11 @@ impl Ran {
         self.classes.get(&class).copied().unwrap_or(0)
     }
 
+    /// Whether any looks have seen something there.
+    pub(super) fn has_any(&self) -> bool {
+        !self.classes.is_empty()
+    }
+
     /// Threads were seen below roots in these calls.
     pub(super) fn add(&mut self, known: &Known, seen: &Seen) {
         for (class, stacks) in &seen.classes {

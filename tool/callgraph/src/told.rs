@@ -68,6 +68,11 @@ impl CallGraph {
         self.plan.ran.add(&self.known, seen);
     }
 
+    /// Whether they have been.
+    pub fn has_run_below_roots(&self) -> bool {
+        self.plan.ran.has_any()
+    }
+
     /// The same by samples, which name methods (`a.b.C.m(I)V`): each stack's are these, the outermost first.
     pub fn ran_in_samples(&mut self, names: &[String], stacks: impl Iterator<Item: Iterator<Item = usize>>) {
         self.plan.ran.add_samples(&self.known, &self.methods, names, stacks);

@@ -16,6 +16,8 @@ pub(super) struct Constants {
     pub(super) stacks: FxHashMap<i64, Stack>,
     pub(super) threads: FxHashMap<i64, Thread>,
     symbols: FxHashMap<i64, Text>,
+    /// What is said of collections.
+    said: FxHashMap<(Kind, i64), Text>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -78,7 +80,9 @@ impl Constants {
         let (mut text, mut method, mut stack) = (None, Method::default(), Stack::default());
         let mut thread = Thread::default();
         types.value(class, from, fuel, &mut |name, value| match (name, value) {
-            (Name::Characters | Name::Other, Value::Text(value)) => text = Some(value),
+            (Name::Characters | Name::Cause | Name::When | Name::Symbol | Name::Other, Value::Text(value)) => {
+                text = Some(value);
+            }
             (Name::Type, Value::Constant(key)) => method.class = key,
             (Name::Symbol, Value::Constant(key)) => method.name = key,
             (Name::Descriptor, Value::Constant(key)) => method.descriptor = key,
@@ -93,6 +97,9 @@ impl Constants {
         })?;
         match (types.kind(class), text) {
             (Some(Kind::Text), Some(Text::Here(text))) => drop(self.texts.insert(key, text)),
+            (Some(kind @ (Kind::Cause | Kind::Collector | Kind::When)), Some(text)) => {
+                self.said.insert((kind, key), text);
+            }
             (Some(Kind::Symbol), Some(text)) => drop(self.symbols.insert(key, text)),
             (Some(Kind::Class), _) => drop(self.classes.insert(key, method.name)),
             (Some(Kind::Method), _) => drop(self.methods.insert(key, method)),
@@ -108,6 +115,11 @@ impl Constants {
             Text::Here(text) => Some(text),
             Text::Constant(key) => self.texts.get(key).map(String::as_str),
         }
+    }
+
+    /// What is said of a collection.
+    pub(super) fn said(&self, kind: Kind, key: i64) -> &str {
+        self.said.get(&(kind, key)).and_then(|text| self.text(text)).unwrap_or_default()
     }
 
     fn symbol(&self, key: i64) -> Option<&str> {

@@ -49,6 +49,8 @@ pub enum EventKind {
     Error,
     /// The JVM collected garbage.
     Collection,
+    /// How much of the heap was in use before it, or after.
+    Heap,
     /// What the JVM is.
     Jvm,
     /// How a kind of events was recorded.
@@ -60,7 +62,7 @@ pub enum EventKind {
 }
 
 /// Each kind, its name, and the field that says how much it is of.
-const EVENTS: [(EventKind, &str, Option<Name>); 26] = [
+const EVENTS: [(EventKind, &str, Option<Name>); 27] = [
     (EventKind::ExecutionSample, "jdk.ExecutionSample", None),
     (EventKind::CpuTimeSample, "jdk.CPUTimeSample", Some(Name::SamplingPeriod)),
     (EventKind::WallClockSample, "profiler.WallClockSample", Some(Name::Samples)),
@@ -83,6 +85,7 @@ const EVENTS: [(EventKind, &str, Option<Name>); 26] = [
     (EventKind::Exception, "jdk.JavaExceptionThrow", None),
     (EventKind::Error, "jdk.JavaErrorThrow", None),
     (EventKind::Collection, "jdk.GarbageCollection", Some(Name::SumOfPauses)),
+    (EventKind::Heap, "jdk.GCHeapSummary", Some(Name::HeapUsed)),
     (EventKind::Jvm, "jdk.JVMInformation", None),
     (EventKind::Setting, "jdk.ActiveSetting", None),
     (EventKind::DataLoss, "jdk.DataLoss", Some(Name::Lost)),
@@ -110,8 +113,8 @@ impl EventKind {
 
     /// Whether it happened at a place in the code.
     pub fn has_place(self) -> bool {
-        use EventKind::{Collection, DataLoss, Jvm, Setting, ThreadAllocated};
-        !matches!(self, Collection | Jvm | Setting | DataLoss | ThreadAllocated)
+        use EventKind::{Collection, DataLoss, Heap, Jvm, Setting, ThreadAllocated};
+        !matches!(self, Collection | Heap | Jvm | Setting | DataLoss | ThreadAllocated)
     }
 }
 

@@ -22,7 +22,7 @@ pub use recorded::{
     Allocated, Collection, Event, FrameIndex, JvmInformation, Lock, LockIndex, Recorded, Sample, Samples, Setting,
     Stack, StackIndex, Thread, ThreadIndex,
 };
-use types::{Fuel, Name, Types, Value};
+use types::{Fuel, Kind, Name, Types, Value};
 
 /// JFR keeps no deeper stacks.
 pub const DEEPEST: usize = 2048;
@@ -42,6 +42,8 @@ const FLAGS_AT: usize = 67;
 const COMPRESSED: u8 = 1;
 /// Names are shared by methods and threads. All together, those of the events are no longer than so many times the recording.
 const NAMES_PART: usize = 16;
+/// When the heap was after a collection.
+const AFTER: &str = "After GC";
 /// What async-profiler has for the descriptor of code that is not Java's, whose class is its library.
 const OTHER_CODE: &str = "()L;";
 /// Settings that are kept: events have a handful each.
@@ -115,9 +117,15 @@ pub fn chunk_since(file: &[u8], since_ns: i64) -> Option<&[u8]> {
 
 /// What all threads did: where they were seen executing, what they allocated and where.
 pub fn threads_at_work(recording: &[u8], lines: Lines) -> Result<Recorded, ReadError> {
-    use EventKind::{AllocationSample, DataLoss, ExecutionSample, NativeMethodSample, ThreadAllocated};
-    let is_wanted =
-        |kind| matches!(kind, ExecutionSample | NativeMethodSample | AllocationSample | ThreadAllocated | DataLoss);
+    use EventKind::{
+        AllocationSample, Collection, DataLoss, ExecutionSample, Heap, NativeMethodSample, ThreadAllocated,
+    };
+    let is_wanted = |kind| {
+        matches!(
+            kind,
+            ExecutionSample | NativeMethodSample | AllocationSample | ThreadAllocated | Collection | Heap | DataLoss
+        )
+    };
     let mut recorded = read(recording, lines, is_wanted)?;
     native::weigh(&mut recorded);
     Ok(recorded)
@@ -137,6 +145,7 @@ fn read(recording: &[u8], lines: Lines, is_wanted: fn(EventKind) -> bool) -> Res
         known_threads: FxHashMap::default(),
         known_stacks: FxHashMap::default(),
         known_locks: FxHashMap::default(),
+        collections: FxHashMap::default(),
         names_left: recording.len().saturating_mul(NAMES_PART),
     };
     let mut at = 0;
@@ -145,6 +154,10 @@ fn read(recording: &[u8], lines: Lines, is_wanted: fn(EventKind) -> bool) -> Res
         reader.chunk(&chunk)?;
         at += chunk.bytes.len();
     }
+    let collections = reader.collections.into_values();
+    let told = collections.filter_map(|(collection, heap)| Some(Collection { heap, ..collection? }));
+    reader.recorded.collections.extend(told);
+    reader.recorded.collections.sort_by_key(|collection| collection.at_ns);
     Ok(reader.recorded)
 }
 
@@ -216,6 +229,8 @@ struct Reader {
     known_threads: FxHashMap<Thread, ThreadIndex>,
     known_stacks: FxHashMap<Stack, StackIndex>,
     known_locks: FxHashMap<Lock, LockIndex>,
+    /// Collections by their numbers, and what was told of the heap before and after.
+    collections: FxHashMap<i64, (Option<Collection>, [Option<u64>; 2])>,
     /// What names may still take.
     names_left: usize,
 }
@@ -229,12 +244,14 @@ struct Fields {
     longest: i64,
     thread: i64,
     stack: i64,
-    /// Of a setting: the type of the events that it is of. Of a JVM: its process.
+    /// Of a setting: the type of the events that it is of. Of a JVM: its process. Of a collection: its number.
     number: i64,
     lock_class: i64,
     address: i64,
     previous_owner: Option<i64>,
     texts: [Option<Text>; 2],
+    /// Of a collection: its cause, or when it was, and its collector.
+    said: [i64; 2],
 }
 
 impl Reader {
@@ -266,7 +283,9 @@ impl Reader {
                 (Name::Address, Value::Number(address)) => fields.address = address,
                 (Name::PreviousOwner, Value::Constant(key)) => fields.previous_owner = Some(key),
                 (Name::LongestPause, Value::Number(ticks)) => fields.longest = ticks,
-                (Name::Id | Name::Pid, Value::Number(number)) => fields.number = number,
+                (Name::Id | Name::Pid | Name::CollectionId, Value::Number(number)) => fields.number = number,
+                (Name::Cause | Name::When, Value::Constant(key)) => fields.said[0] = key,
+                (Name::Symbol, Value::Constant(key)) => fields.said[1] = key,
                 (Name::Symbol | Name::JvmVersion, Value::Text(text)) => fields.texts[0] = Some(text),
                 (Name::SettingValue | Name::JavaArguments, Value::Text(text)) => fields.texts[1] = Some(text),
                 (name, Value::Number(number)) if amount == Some(name) => fields.amount = number,
@@ -276,10 +295,22 @@ impl Reader {
             let positive = |ticks: i64| chunk.ns(ticks).max(0.0) as u64;
             let amount = if kind.is_of_ticks() { positive(fields.amount) } else { fields.amount.max(0) as u64 };
             match kind {
-                EventKind::Collection => self
-                    .recorded
-                    .collections
-                    .push(Collection { pauses_ns: amount, longest_ns: positive(fields.longest) }),
+                EventKind::Collection => {
+                    let collection = Collection {
+                        at_ns: chunk.since_1970(at),
+                        duration_ns: positive(fields.duration),
+                        pauses_ns: amount,
+                        longest_ns: positive(fields.longest),
+                        cause: self.said(&constants, Kind::Cause, fields.said[0])?,
+                        collector: self.said(&constants, Kind::Collector, fields.said[1])?,
+                        heap: [None; 2],
+                    };
+                    self.collections.entry(fields.number).or_default().0 = Some(collection);
+                }
+                EventKind::Heap => {
+                    let is_after = usize::from(constants.said(Kind::When, fields.said[0]) == AFTER);
+                    self.collections.entry(fields.number).or_default().1[is_after] = Some(amount);
+                }
                 EventKind::ThreadAllocated => {
                     let thread = self.thread(fields.thread, &mut constants)?;
                     let at_ns = chunk.since_1970(at);
@@ -314,6 +345,13 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// What is said of a collection.
+    fn said(&mut self, constants: &Constants, kind: Kind, key: i64) -> Result<String, ReadError> {
+        let said = constants.said(kind, key);
+        self.take(said.len())?;
+        Ok(said.to_owned())
     }
 
     /// What an event's thread waited for, or the class that it allocated, if it says so.

@@ -118,12 +118,22 @@ pub struct Event {
 }
 
 /// A collection of garbage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collection {
+    /// When it began, in ns since 1970.
+    pub at_ns: i64,
+    /// For how long it went on, beside the program for a part of that, in ns.
+    pub duration_ns: u64,
     /// For how long it stopped the program altogether, in ns.
     pub pauses_ns: u64,
     /// For how long at most at once, in ns.
     pub longest_ns: u64,
+    /// Why.
+    pub cause: String,
+    /// By which of the JVM's collectors: `G1New`.
+    pub collector: String,
+    /// How many bytes of the heap were in use before and after it, where that is told.
+    pub heap: [Option<u64>; 2],
 }
 
 /// How a kind of events was recorded.
@@ -178,7 +188,7 @@ pub struct Recorded {
     pub begins_ns: Option<i64>,
     /// Bytes of events that were lost.
     pub lost_bytes: u64,
-    /// Collections of garbage.
+    /// Collections of garbage, in no particular order.
     pub collections: Vec<Collection>,
     /// How the events were recorded, each once.
     pub settings: Vec<Setting>,
@@ -213,6 +223,7 @@ impl Recorded {
         }));
         self.allocated
             .extend(later.allocated.into_iter().map(|told| Allocated { thread: thread(told.thread), ..told }));
+        self.collections.extend(later.collections.into_iter().filter(|collection| collection.at_ns > since_ns));
         self.keep_first_and_last();
         self.lost_bytes = self.lost_bytes.saturating_add(later.lost_bytes);
         self.begins_ns = self.begins_ns.or(later.begins_ns);

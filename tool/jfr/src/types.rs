@@ -48,6 +48,12 @@ pub(super) enum Name {
     BytesWritten,
     SumOfPauses,
     LongestPause,
+    /// Of which collection.
+    CollectionId,
+    Cause,
+    /// Before a collection, or after it.
+    When,
+    HeapUsed,
     Id,
     SettingValue,
     Pid,
@@ -91,6 +97,10 @@ impl Name {
             "bytesWritten" => Name::BytesWritten,
             "sumOfPauses" => Name::SumOfPauses,
             "longestPause" => Name::LongestPause,
+            "gcId" => Name::CollectionId,
+            "cause" => Name::Cause,
+            "when" => Name::When,
+            "heapUsed" => Name::HeapUsed,
             "id" => Name::Id,
             "value" => Name::SettingValue,
             "pid" => Name::Pid,
@@ -130,7 +140,7 @@ enum Form {
 }
 
 /// The classes that are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Text,
     Symbol,
@@ -138,11 +148,24 @@ pub(super) enum Kind {
     Method,
     Stack,
     Thread,
+    Cause,
+    Collector,
+    When,
 }
 
 impl Kind {
     /// All of them, in their order.
-    const ALL: [Kind; 6] = [Kind::Text, Kind::Symbol, Kind::Class, Kind::Method, Kind::Stack, Kind::Thread];
+    const ALL: [Kind; 9] = [
+        Kind::Text,
+        Kind::Symbol,
+        Kind::Class,
+        Kind::Method,
+        Kind::Stack,
+        Kind::Thread,
+        Kind::Cause,
+        Kind::Collector,
+        Kind::When,
+    ];
 
     fn of(name: &str) -> Option<Kind> {
         Some(match name {
@@ -152,6 +175,9 @@ impl Kind {
             "jdk.types.Method" => Kind::Method,
             "jdk.types.StackTrace" => Kind::Stack,
             "java.lang.Thread" => Kind::Thread,
+            "jdk.types.GCCause" => Kind::Cause,
+            "jdk.types.GCName" => Kind::Collector,
+            "jdk.types.GCWhen" => Kind::When,
             _ => return None,
         })
     }

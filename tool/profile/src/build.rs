@@ -6,8 +6,8 @@ use headwater_protocol::ThreadId;
 use rustc_hash::FxHashMap;
 
 use crate::profile::{
-    Column, Contention, Extent, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Target, ThreadProfile, Tree,
-    Unit, tell_apart, walk,
+    Column, Contention, Extent, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Target, ThreadProfile,
+    Track, Tree, Unit, tell_apart, walk,
 };
 use headwater_terms::printable::printable;
 
@@ -86,6 +86,8 @@ pub struct Builder {
     pub(crate) target: Target,
     /// Contended locks.
     pub contention: Option<Contention>,
+    /// What happened to the whole JVM.
+    pub tracks: Vec<Track>,
     /// What else is known.
     pub(crate) notes: Vec<String>,
 }
@@ -216,6 +218,7 @@ impl Builder {
             target: Target { main, ..self.target },
             notes: self.notes,
             contention,
+            tracks: self.tracks,
             imported: Some(format.to_owned()),
             duration: self.recorded.1,
             called: self.methods.len(),

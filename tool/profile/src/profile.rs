@@ -27,7 +27,6 @@ mod amounts;
 mod basis;
 mod budget;
 mod clock;
-mod collections;
 mod column;
 mod completeness;
 mod contention;
@@ -42,6 +41,7 @@ mod sampled;
 mod span;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod track;
 pub mod walk;
 
 pub use amounts::Amounts;
@@ -49,7 +49,6 @@ pub(crate) use amounts::{NodeAmounts, Sum};
 pub use basis::Basis;
 pub use budget::{Budget, DroppedMethod, Lengthened, Limit, LimitError, RootOverhead};
 pub use clock::{Clock, ClockMode, ClockSource, Drift};
-pub use collections::{Collections, Pause};
 pub use column::{Column, Columns};
 pub use completeness::{AtLeast, Unseen};
 pub use contention::{Blocked, ContendedLock, Contention, Holder, Leaver, LockKind, Unfinished, WaitPlace};
@@ -60,6 +59,7 @@ pub use names::tell_apart;
 pub use quantity::{Part, Quantity};
 pub use sampled::{Sampled, SampledRoot, by_halves};
 pub use span::Span;
+pub use track::{COLLECTIONS, Slice, SliceAmount, Track};
 
 /// The profiled JVM.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -440,9 +440,9 @@ pub struct Profile {
     pub hotswap: Hotswap,
     /// What else was waited for.
     pub waits: Vec<Wait>,
-    /// Garbage collections, where they were counted.
-    #[serde(default)]
-    pub collections: Option<Collections>,
+    /// What happened to the whole JVM, and when.
+    #[serde(default, alias = "collections", deserialize_with = "track::tracks", skip_serializing_if = "Vec::is_empty")]
+    pub tracks: Vec<Track>,
     /// The format that it was read from, if another tool made it: then it has the metrics of [`Profile::counted`] and no others.
     #[serde(default)]
     pub imported: Option<String>,

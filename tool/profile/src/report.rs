@@ -38,6 +38,8 @@ pub enum View {
     Flat,
     /// Each contended lock.
     Locks,
+    /// What happened to the whole JVM, and when.
+    Tracks,
 }
 
 /// Which trees a report shows.
@@ -134,6 +136,11 @@ pub enum NothingSelected {
         "contended locks are not known: `headwater locks` records those of a whole JVM, `profile --count locks` those below roots, until it ends"
     )]
     Locks,
+    /// No tracks.
+    #[error(
+        "what happened to the whole JVM is not known: `profile` records its hotswaps, `profile --count gc` collections too"
+    )]
+    Tracks,
     /// No method that was called.
     #[error("no method that was called matches {pattern}{}", suggested(near))]
     Method {
@@ -170,6 +177,9 @@ impl Options {
         chosen::Chosen::check(profile, self)?;
         if self.view == View::Locks && profile.contention.is_none() {
             return Err(NothingSelected::Locks);
+        }
+        if self.view == View::Tracks && profile.tracks.is_empty() {
+            return Err(NothingSelected::Tracks);
         }
         if let Some(absent) = self.threads.iter().find(|wanted| !profile.threads.iter().any(|t| wanted.matches(t))) {
             let names = profile.threads.iter().map(|it| format!("{} \"{}\"", it.id.0, it.shown_name())).collect();

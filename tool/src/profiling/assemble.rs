@@ -124,7 +124,7 @@ pub(crate) fn profile(
         contention: None,
         notes: Vec::new(),
         counted: counters::metrics(&facts.history, duration),
-        collections: facts.history.ever().gc.then(|| counters::collections(decoder, facts.began_ns)),
+        tracks: super::tracks::of(&facts, decoder),
         target,
         environment: Environment::here(duration),
         roots: roots(&facts, &merged, decoder),

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use headwater_protocol::collections::Collection;
 use headwater_protocol::word::{Counter, Counting, PauseReason};
 
 use super::history::History;
 use super::named::Things;
 use crate::cct::{Cct, NodeId};
 use crate::decode::Decoder;
-use crate::profile::{
-    Collections, Column, CpuSamples, Extent, MethodIndex, Metric, Node, OTHER_WAITS, Pause, RUNNING, Tree, Unit, Wait,
-};
+use crate::profile::{Column, CpuSamples, Extent, MethodIndex, Metric, Node, OTHER_WAITS, RUNNING, Tree, Unit, Wait};
 
 // Ids of metrics.
 pub(super) const ALLOCATED: &str = "alloc";
@@ -255,18 +252,6 @@ impl Rest {
         let error_ns = deviation.round() as u64;
         Rest { running: (rest_ns - others_ns, node.error_ns.saturating_add(error_ns)), others: (others_ns, error_ns) }
     }
-}
-
-/// The collections since recording began.
-pub(super) fn collections(decoder: &Decoder, began_ns: i64) -> Collections {
-    let (all, lost) = decoder.collections();
-    let since = all.iter().filter(|collection| collection.end_ns() > began_ns);
-    let pause = |collection: &Collection| Pause {
-        start_ns: u64::try_from(collection.start_ns - began_ns).unwrap_or_default(),
-        duration_ns: collection.duration_ns,
-        cause: collection.cause.clone(),
-    };
-    Collections { pauses: since.map(pause).collect(), lost }
 }
 
 /// What threads were held up for on our account.

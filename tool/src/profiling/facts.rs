@@ -11,7 +11,7 @@ use super::reach::Remembered;
 use crate::budget::Governor;
 use crate::callgraph::{MethodRecord, Missed, PatternIndex, Unseen};
 use crate::profile::{Discovery, MethodIndex, MethodName, Skipped, tell_apart};
-use crate::session::{HotswapTotals, Session};
+use crate::session::{HotswapTotals, Hotswapped, Session};
 
 /// What a session knows at one moment.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ pub(crate) struct Facts {
     pub(super) skipped: Vec<Skipped>,
     pub(super) remembered: Remembered,
     pub(super) hotswap: HotswapTotals,
+    pub(super) hotswaps: Vec<Hotswapped>,
     pub(super) lost: u64,
     pub(super) uses_tsc: bool,
     pub(super) threads: FxHashMap<ThreadId, String>,
@@ -76,6 +77,7 @@ impl Facts {
             skipped: graph.skipped().iter().map(skipped).collect(),
             remembered: Remembered::of(graph, settings),
             hotswap: session.hotswap_totals(),
+            hotswaps: session.hotswaps().to_vec(),
             lost: session.lost(),
             uses_tsc: session.uses_tsc(),
             // A thread that comes back after an interruption is told of again.

@@ -55,6 +55,8 @@ enum ViewName {
     Flat,
     /// Each contended lock: who waited, where and how long, and who held it
     Locks,
+    /// What happened to the whole JVM, and when: collections, hotswaps
+    Tracks,
 }
 
 /// Below what lines are left out.
@@ -74,6 +76,7 @@ impl ViewArgs {
             View::Callers => ViewName::Callers,
             View::Flat => ViewName::Flat,
             View::Locks => ViewName::Locks,
+            View::Tracks => ViewName::Tracks,
         });
         if focus.is_some() {
             self.focus = focus;
@@ -95,6 +98,7 @@ impl ViewArgs {
                 Some(ViewName::Callers) => View::Callers,
                 Some(ViewName::Flat) => View::Flat,
                 Some(ViewName::Locks) => View::Locks,
+                Some(ViewName::Tracks) => View::Tracks,
             },
             trees: if self.threads { Trees::PerThread } else { Trees::Merged },
             threads: self.thread.clone(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use headwater_jfr::{EventKind, LockIndex, Recorded};
 use headwater_profile::build::{Builder, ThreadIndex, jvms_own};
+use headwater_profile::import::recording;
 
 use super::looks::{Known, Looks};
 use super::metrics::Metrics;
@@ -119,6 +120,9 @@ pub(super) fn profile(sampled: &Sampled, jvm: &Jvm) -> Profile {
         builder.add_stack(*thread, methods, metrics.of_what(*what).map(|metric| (metric, *value)));
     }
     builder.recorded = (sampled.began_s, sampled.duration);
+    if let (None, Some(first)) = (&sampled.unrecorded, sampled.readings.first()) {
+        builder.tracks.push(recording::collections(recorded, first.at_ns));
+    }
     let mut profile = builder.finish(&jvm.main, "samples of all threads");
     profile.target.pid = jvm.pid;
     profile.target.jdk = jvm.java_version.clone().unwrap_or_default();

@@ -217,7 +217,6 @@ impl Session {
             allowance.take(took);
         }
         self.graph.ran_below_roots(&seen);
-        self.roots_run |= !seen.classes.is_empty();
         Ok((!seen.classes.is_empty(), took))
     }
 

@@ -9,9 +9,12 @@ use headwater_protocol::{ClassId, MethodId, ThreadId};
 use super::questions::Pending;
 use super::{COMMAND_DEADLINE, Running, Session, SessionError, unexpected};
 use crate::callgraph::{Moment, Step};
+use crate::ticker::monotonic_ns;
 
 /// Class files that are asked for in one message: what happens meanwhile is seen to afterwards.
 const READ_AT_ONCE: usize = 64;
+/// Of so many hotswaps each is known by itself.
+const REMEMBERED: usize = 10_000;
 
 /// What hotswapping has cost so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +29,41 @@ pub struct HotswapTotals {
     pub pause_ns_max: u64,
     /// Sum of the retransformations' wall times.
     pub total_ns: u64,
+}
+
+/// A hotswap.
+#[derive(Clone, Copy, Debug)]
+pub struct Hotswapped {
+    /// When it was over, by [`monotonic_ns`].
+    pub ended_ns: i64,
+    /// How long it took.
+    pub total_ns: u64,
+    /// For how long of that the JVM was stopped.
+    pub pause_ns: u64,
+    /// How many classes were in it.
+    pub classes: u64,
+}
+
+/// All hotswaps so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hotswaps {
+    pub(super) totals: HotswapTotals,
+    /// The first of them, [`REMEMBERED`] at most.
+    pub(super) each: Vec<Hotswapped>,
+}
+
+impl Hotswaps {
+    fn add(&mut self, result: &HotswapResult) {
+        self.totals.add(result);
+        if self.each.len() < REMEMBERED {
+            self.each.push(Hotswapped {
+                ended_ns: monotonic_ns(),
+                total_ns: result.total_ns,
+                pause_ns: result.pause_ns,
+                classes: u64::from(result.classes),
+            });
+        }
+    }
 }
 
 impl HotswapTotals {
@@ -121,17 +159,17 @@ impl Session {
 
     /// Tells the call graph how far it is.
     pub(super) fn tell_time(&mut self) {
-        let batches = u32::try_from(self.totals.batches).unwrap_or(u32::MAX);
+        let batches = u32::try_from(self.hotswaps.totals.batches).unwrap_or(u32::MAX);
         self.graph.set_time(Moment { recorded: self.recorded.elapsed(), batches });
         self.graph.set_room(self.room());
     }
 
     pub(super) fn account(&mut self, result: &HotswapResult) {
-        self.totals.add(result);
+        self.hotswaps.add(result);
         let [pause, all] = [result.pause_ns, result.total_ns].map(Duration::from_nanos);
         log::debug!(
             "hotswap {} of {} classes: {pause:.1?} of {all:.1?} in a pause",
-            self.totals.batches,
+            self.hotswaps.totals.batches,
             result.classes
         );
         self.tell_time();

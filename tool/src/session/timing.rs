@@ -73,7 +73,7 @@ impl Session {
         self.stopping = false;
         // What is given back is no discovery.
         self.allowance = None;
-        let (totals, last_hotswap) = (self.totals, self.last_hotswap);
+        let (hotswaps, last_hotswap) = (self.hotswaps.clone(), self.last_hotswap);
         let others = self.graph.keep_only_roots();
         // What was to be instrumented and has not been is what it was.
         self.left_over.retain(|class| self.graph.has_root(*class));
@@ -82,7 +82,7 @@ impl Session {
         // Else they would be timed as the profile has left the compilers, not as the program runs without.
         self.command(Command::ForgetLambdas, "have profiles forgotten").await?;
         // What the profile cost is another matter.
-        (self.totals, self.last_hotswap) = (totals, last_hotswap);
+        (self.hotswaps, self.last_hotswap) = (hotswaps, last_hotswap);
         self.segment.set_control(Some(NonZeroU32::MIN));
         self.command(Command::Record, "time the roots").await?;
         self.turn().await

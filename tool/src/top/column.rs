@@ -162,7 +162,7 @@ impl Columns {
     pub(super) fn fitting(view: View, sort: Column, is_known: impl Fn(Column) -> bool, width: u16) -> Columns {
         use Column::{Calls, Cpu, Name, PerCall, SelfTime, Share, Total};
         let all: &[Column] = match view {
-            View::Tree | View::Locks => &[Share, Total, Cpu, SelfTime, Calls, Name],
+            View::Tree | View::Locks | View::Tracks => &[Share, Total, Cpu, SelfTime, Calls, Name],
             View::Flat => &[Share, SelfTime, Cpu, Total, PerCall, Calls, Name],
             View::Callers => &[Share, Total, SelfTime, Cpu, Calls, Name],
         };

@@ -249,7 +249,7 @@ impl View {
             return None;
         }
         let keys = match self.shape {
-            Shape::Tree | Shape::Locks => {
+            Shape::Tree | Shape::Locks | Shape::Tracks => {
                 "? help  q quit  / search  Right Left fold  Tab flat  c callers  < > sort  s save"
             }
             Shape::Flat => "? help  q quit  / search  Enter callers  Tab tree  < > sort  t threads  s save",

@@ -120,7 +120,7 @@ impl View {
         let metric = self.shown.as_ref().map(|shown| shown.forest.metric()).filter(|metric| !metric.is_time());
         let order = metric.map_or(order.clone(), |metric| format!("{}, {order}", metric.title));
         match self.shape {
-            Shape::Tree | Shape::Locks => format!("tree, {threads}, {order}"),
+            Shape::Tree | Shape::Locks | Shape::Tracks => format!("tree, {threads}, {order}"),
             Shape::Flat => format!("flat, {threads}, {order}"),
             Shape::Callers => format!("callers and callees, all threads in one, {order}"),
         }

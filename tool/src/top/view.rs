@@ -416,7 +416,7 @@ impl View {
         let sort = self.sort().in_view(self.shape);
         self.lines.clear();
         self.rows = match self.shape {
-            Shape::Tree | Shape::Locks => tree_rows(shown, sort, &mut self.folds),
+            Shape::Tree | Shape::Locks | Shape::Tracks => tree_rows(shown, sort, &mut self.folds),
             Shape::Flat => {
                 self.lines = flat_lines(shown, self.trees, sort);
                 keyed(&self.lines, &shown.profile, self.shape)

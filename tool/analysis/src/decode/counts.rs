@@ -19,6 +19,31 @@ impl Collections {
     }
 }
 
+/// A class was loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// When, or a little later: its thread's latest event was then.
+    pub after_ns: i64,
+    /// The class's number.
+    pub class: u64,
+}
+
+/// The first classes that were loaded, thread by thread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Loads {
+    first: Vec<Load>,
+    others: u64,
+}
+
+impl Loads {
+    /// So many are known by themselves.
+    const MOST: usize = 10_000;
+
+    fn add(&mut self, load: Load) {
+        if self.first.len() < Loads::MOST { self.first.push(load) } else { self.others += 1 }
+    }
+}
+
 impl Decoder {
     #[cold]
     pub(super) fn count(&mut self, index: usize, counter: Counter, value: u64) {
@@ -28,7 +53,16 @@ impl Decoder {
             thread.execute(value);
         } else if !thread.skipping && !thread.is_outside() {
             thread.tree.add_counted(thread.top, counter, value);
+            // A thread's own clock does not tell when.
+            if counter == Counter::Loaded && self.options.time_base == TimeBase::System {
+                self.loads.add(Load { after_ns: thread.last_ns, class: value });
+            }
         }
+    }
+
+    /// Classes that were loaded below roots, and how many more there were.
+    pub fn loads(&self) -> (&[Load], u64) {
+        (&self.loads.first, self.loads.others)
     }
 
     /// The JVM was stopped. To be told before words that were written later.

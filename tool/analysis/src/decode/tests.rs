@@ -366,7 +366,13 @@ fn bytecodes_belong_to_the_call_that_is_left() {
 
 #[test]
 fn collections_belong_to_the_methods_on_top_while_they_go_on() {
-    let collection = |start_ns: i64, duration_ns: u64| Collection { start_ns, duration_ns, cause: String::new() };
+    let collection = |start_ns: i64, duration_ns: u64| Collection {
+        start_ns,
+        duration_ns,
+        heap_before: None,
+        heap_after: None,
+        cause: String::new(),
+    };
     let mut decoder = Decoder::new(DecodeOptions::default());
     // One before the root, one in it, one in its callee, two there again, one that is not over, one behind all.
     for (start_ns, duration_ns) in [(5, 3), (12, 4), (25, 5), (41, 1), (43, 2), (58, 4), (100, 10)] {

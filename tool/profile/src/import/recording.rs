@@ -3,14 +3,13 @@
 
 use std::time::Duration;
 
-use headwater_jfr::{Event, EventKind, FrameIndex, Recorded, Setting, Stack, StackIndex};
+use headwater_jfr::{Collection, Event, EventKind, FrameIndex, Recorded, Setting, Stack, StackIndex};
 use headwater_terms::pattern;
 use rustc_hash::FxHashMap;
 
 use super::Builder;
 use crate::build::{MetricIndex, ThreadIndex};
-use crate::profile::{MethodIndex, NodeIndex};
-use crate::report::units::{plural, time};
+use crate::profile::{MethodIndex, NodeIndex, Slice, Track};
 use measures::{MEASURES, Measure, Sum};
 
 pub mod locks;
@@ -70,6 +69,8 @@ pub fn build(recorded: &Recorded, asked_for: &[EventKind], most_nodes: usize) ->
         }
     }
     builder.recorded = span(&recorded.events);
+    let begin_ns = recorded.events.iter().map(|event| event.at_ns).min().unwrap_or(0);
+    builder.tracks.extend((!recorded.collections.is_empty()).then(|| collections(recorded, begin_ns)));
     builder.notes = notes(recorded, &wholes);
     if let Some(jvm) = &recorded.jvm {
         builder.target.pid = jvm.pid;
@@ -77,6 +78,19 @@ pub fn build(recorded: &Recorded, asked_for: &[EventKind], most_nodes: usize) ->
         builder.target.jdk = version(&jvm.version).to_owned();
     }
     Ok(builder)
+}
+
+/// The collections, from that time on, in ns since 1970.
+pub fn collections(recorded: &Recorded, begin_ns: i64) -> Track {
+    let slice = |it: &Collection| Slice {
+        start_ns: it.at_ns.saturating_sub(begin_ns),
+        duration_ns: it.duration_ns,
+        label: [&*it.collector, &*it.cause].into_iter().filter(|said| !said.is_empty()).collect::<Vec<_>>().join(", "),
+        amounts: vec![Some(it.pauses_ns), Some(it.longest_ns), it.heap[0], it.heap[1]],
+    };
+    let mut slices: Vec<Slice> = recorded.collections.iter().map(slice).collect();
+    slices.sort_by_key(|slice| slice.start_ns);
+    Track::of_whole_collections(slices)
 }
 
 /// What is added up.
@@ -105,16 +119,6 @@ fn version(told: &str) -> &str {
 /// What else there is to say.
 fn notes(recorded: &Recorded, wholes: &FxHashMap<EventKind, Sum>) -> Vec<String> {
     let mut notes = Vec::new();
-    if !recorded.collections.is_empty() {
-        let sum = recorded.collections.iter().fold(0_u64, |sum, one| sum.saturating_add(one.pauses_ns));
-        let longest = recorded.collections.iter().map(|one| one.longest_ns).max().unwrap_or(0);
-        notes.push(format!(
-            "{} of garbage stopped the program for {}, {} at most",
-            plural(recorded.collections.len() as u64, "collection", "collections"),
-            time(sum),
-            time(longest)
-        ));
-    }
     for (setting, is_none, what) in [
         ("threshold", "0", "events that took less are not in the recording"),
         ("throttle", "off", "events beyond that are not in the recording"),

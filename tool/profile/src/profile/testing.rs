@@ -90,6 +90,21 @@ pub fn with_links(mut tree: Tree, every: usize) -> Tree {
     tree
 }
 
+fn tracks() -> Vec<Track> {
+    let slice = |start_ns, duration_ns, label: &str, amounts: [Option<u64>; 2]| Slice {
+        start_ns,
+        duration_ns,
+        label: label.into(),
+        amounts: amounts.to_vec(),
+    };
+    let collections = vec![
+        slice(5_000, 1_200_000, "G1 Evacuation Pause", [Some(300 << 20), Some(40 << 20)]),
+        slice(9_000_000, 300_000, "", [None, None]),
+    ];
+    let hotswaps = vec![slice(-400_000_000, 62_000_000, "", [Some(31_000_000), Some(12)])];
+    vec![Track::of_collections(collections, 2), Track::of_hotswaps(hotswaps, 0)]
+}
+
 /// A profile with all parts, its trees as given.
 pub fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Profile {
     let numbered =
@@ -99,13 +114,7 @@ pub fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Profile {
         imported: None,
         notes: Vec::new(),
         counted: Vec::new(),
-        collections: Some(Collections {
-            pauses: vec![
-                Pause { start_ns: 5_000, duration_ns: 1_200_000, cause: "G1 Evacuation Pause".into() },
-                Pause { start_ns: 9_000_000, duration_ns: 300_000, cause: String::new() },
-            ],
-            lost: 2,
-        }),
+        tracks: tracks(),
         target: Target { pid: 4711, main: "com.acme.Shop".into(), jdk: "25.0.1".into(), ..Target::default() },
         environment: Environment {
             headwater: "0.1.0".into(),

@@ -13,18 +13,20 @@ use super::names::Names;
 use super::prune::{ShownMethods, focused};
 use super::{Options, View};
 use crate::profile::parts::{Parts, TimePart};
-use crate::profile::{self, Collections, ControlKind, Drift, MethodIndex, Metric, Profile};
+use crate::profile::{self, ControlKind, Drift, MethodIndex, Metric, Profile, Track};
 use headwater_terms::Scheme;
 
 mod budget;
 mod locks;
 mod origin;
 mod rows;
+mod tracks;
 
 use budget::Budget;
 use locks::Locks;
 use origin::{RecordedIn, Target};
 use rows::{FlatRow, Known, NodeRows, Stanza, Statistics};
+use tracks::Collections;
 
 /// What only recordings below roots have is left out of other tools' profiles: it is not known, and not zero.
 #[derive(Serialize)]
@@ -56,7 +58,10 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     locks: Option<Locks<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    collections: Option<&'a Collections>,
+    collections: Option<Collections<'a>>,
+    /// What happened to the whole JVM, and when.
+    #[serde(skip_serializing_if = "<[Track]>::is_empty")]
+    tracks: &'a [Track],
     threads: Vec<Thread<'a>>,
     /// The format that it was read from, if another tool made it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +85,7 @@ struct Report<'a> {
 #[derive(Serialize)]
 struct Arranged<'a> {
     view: &'static str,
-    /// Not of the view of locks.
+    /// Not of the views of locks and tracks.
     #[serde(flatten)]
     calls: Option<Calls<'a>>,
 }
@@ -266,6 +271,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
         View::Callers => "callers",
         View::Flat => "flat",
         View::Locks => "locks",
+        View::Tracks => "tracks",
     };
     let arranged = Arranged { view, calls: calls(profile, options) };
     let derived = Chosen::of(profile, options).derived().cloned().collect();
@@ -383,7 +389,8 @@ fn report<'a>(profile: &'a Profile, derived: Vec<Metric>, calls: Option<Arranged
             .map(|wait| Wait { reason: &wait.reason, count: wait.count, duration_ns: wait.duration_ns })
             .collect(),
         locks: profile.contention.as_ref().map(|contention| Locks::of(profile, contention)),
-        collections: profile.collections.as_ref(),
+        collections: Collections::of(profile),
+        tracks: &profile.tracks,
         threads: profile.threads.iter().map(|thread| Thread { id: thread.id.0, name: &thread.name }).collect(),
         imported: profile.imported.as_deref(),
         notes: &profile.notes,
@@ -417,7 +424,7 @@ fn calls<'a>(profile: &'a Profile, options: &'a Options) -> Option<Calls<'a>> {
     let sections = options.sections(profile);
     let numbered = sections.iter().map(|(thread, tree)| (thread.map(|thread| thread.id.0), tree.as_ref()));
     Some(match options.view {
-        View::Locks => return None,
+        View::Locks | View::Tracks => return None,
         View::Tree => {
             let focused = focused(profile, options);
             Calls::Nodes(Box::new(NodeRows { profile, options, sections, focused, known }))

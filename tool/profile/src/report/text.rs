@@ -14,8 +14,8 @@ use super::units::{self, count, plural, time, times};
 use super::{Options, Trees, View, is_doubtful, share};
 use crate::profile::walk::Children;
 use crate::profile::{
-    Amounts, ClockMode, Collections, Control, ControlKind, Drift, Environment, JvmInternal, MethodIndex, Metric, Node,
-    OpenCalls, Profile, Root, Target, Tree,
+    Amounts, ClockMode, Control, ControlKind, Drift, Environment, JvmInternal, MethodIndex, Metric, Node, OpenCalls,
+    Profile, Root, Target, Tree,
 };
 use headwater_terms::printable::{Printable, printable};
 
@@ -28,6 +28,7 @@ pub mod gist;
 pub mod lines;
 mod locks;
 mod parts;
+mod tracks;
 mod tree;
 
 use cells::Cells;
@@ -60,12 +61,19 @@ pub struct Style {
 /// Writes the report.
 pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl Write) -> io::Result<()> {
     header(profile, style, out)?;
-    if options.view == View::Locks {
-        if let Some(contention) = &profile.contention {
-            writeln!(out)?;
-            locks::write(contention, options, &mut Lines { style, out: &mut *out })?;
+    match options.view {
+        View::Tree | View::Callers | View::Flat => {}
+        View::Locks => {
+            if let Some(contention) = &profile.contention {
+                writeln!(out)?;
+                locks::write(contention, options, &mut Lines { style, out: &mut *out })?;
+            }
+            return footer(profile, style, out);
         }
-        return footer(profile, style, out);
+        View::Tracks => {
+            tracks::write(&profile.tracks, &mut Lines { style, out: &mut *out })?;
+            return footer(profile, style, out);
+        }
     }
     let chosen = Chosen::of(profile, options);
     for (thread, tree) in options.sections(profile) {
@@ -90,7 +98,7 @@ pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl
             View::Tree => tree::write(&view, &mut lines)?,
             View::Callers => callers::write(&view, &mut lines)?,
             View::Flat => flat::write(&view, &mut lines)?,
-            View::Locks => {}
+            View::Locks | View::Tracks => {}
         }
     }
     if options.trees == Trees::PerThread && profile.threads.is_empty() && !profile.merged.nodes.is_empty() {
@@ -211,7 +219,14 @@ fn imported(profile: &Profile, format: &str, out: &mut impl Write) -> io::Result
             writeln!(out, "  {:width$} {whole:>13}  {}", printable(&metric.id), printable(&metric.title))?;
         }
     }
+    happened(profile, out)?;
     profile.notes.iter().try_for_each(|note| writeln!(out, "{}", printable(note)))
+}
+
+/// What happened to the whole JVM, but for what is taken out of the times.
+fn happened(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+    let mut others = profile.tracks.iter().filter(|track| !track.is_ours);
+    others.try_for_each(|track| writeln!(out, "{:<9} {}", track.title, tracks::summary(track)))
 }
 
 /// What became of a root.
@@ -314,7 +329,7 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
     )?;
     skipped(profile, out)?;
     unseen(profile, style, out)?;
-    budget::write(profile, out)?;
+    budget::write(profile, style, out)?;
     profile.notes.iter().try_for_each(|note| writeln!(out, "note      {note}"))?;
     if let Some(contention) = &profile.contention {
         writeln!(out, "locks     {}: --view locks", locks::summary(contention))?;
@@ -363,9 +378,7 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
     }
     parts::write(profile, out)?;
     counted_in_part(profile, out)?;
-    if let Some(collections) = &profile.collections {
-        gc(collections, out)?;
-    }
+    happened(profile, out)?;
     writeln!(out, "taken out of all times:")?;
     let hotswap = &profile.hotswap;
     writeln!(
@@ -426,24 +439,6 @@ fn counted_in_part(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "counted   {metrics}: {}; nothing a call and no share of the time follows", it.when)?;
     }
     Ok(())
-}
-
-/// How often and how long the JVM was stopped for collections, and why.
-fn gc(collections: &Collections, out: &mut impl Write) -> io::Result<()> {
-    let mut causes: Vec<String> =
-        collections.causes().iter().map(|(cause, times)| format!("{} {cause}", count(*times))).collect();
-    if collections.lost > 0 {
-        causes.push(format!("{} more were not seen", count(collections.lost)));
-    }
-    writeln!(
-        out,
-        "gc        {}, {} altogether, {} at most{}{}",
-        plural(collections.pauses.len() as u64, "pause", "pauses"),
-        time(collections.total_ns()),
-        time(collections.longest_ns()),
-        if causes.is_empty() { "" } else { ": " },
-        causes.join(", ")
-    )
 }
 
 /// The first are the most important ones.

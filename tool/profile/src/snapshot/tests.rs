@@ -309,7 +309,7 @@ fn whole_profile() -> Profile {
     let things = Metric::counted("odd-things", "odd things", Unit::Count, Extent::Own, "What a test counts.");
     profile.counted = vec![bytes.uncertain(), things];
     // Facts that came after this layout's file was written.
-    (profile.unseen, profile.lengthened, profile.collections, profile.reach) = (Vec::new(), Vec::new(), None, None);
+    (profile.unseen, profile.lengthened, profile.tracks, profile.reach) = (Vec::new(), Vec::new(), Vec::new(), None);
     profile.clock.object_ns = 0.0;
     profile
 }

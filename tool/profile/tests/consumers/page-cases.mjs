@@ -514,6 +514,23 @@ export const cases = {
     assert.equal(await page.getAttribute("#node", "data-node"), String(place.node));
   },
 
+  async tracks({ open, json }) {
+    const page = await open();
+    const { tracks } = json("tree");
+    await page.click("#tab-tracks");
+    assert.deepEqual(await page.$$eval("#tracks .lane", (all) => all.map(({ dataset }) => dataset.track)), tracks.map(({ id }) => id));
+    for (const { id, slices } of tracks) {
+      const [lane, table] = [`#tracks .lane[data-track="${id}"]`, `#tracks table#${id}`];
+      assert.equal(await page.$$eval(`${lane} .slice`, (all) => all.length), slices.length);
+      const values = await page.$$eval(`${table} tbody tr`, (rows) =>
+        rows.map((row) => [...row.querySelectorAll("td")].slice(0, -1).map(({ dataset }) => (dataset.value === undefined ? null : Number(dataset.value)))),
+      );
+      assert.deepEqual(values, slices.map(({ start_ns, duration_ns, amounts }) => [start_ns, duration_ns, ...amounts]));
+    }
+    const title = await page.getAttribute('#tracks .lane[data-track="collections"] .slice', "title");
+    assert.equal(title, "G1 Evacuation Pause: 1.200 ms at 5.000 us, heap before 300.0 MiB, heap after 40.00 MiB");
+  },
+
   async themes({ open }) {
     const ground = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const [light, dark] = ["rgb(255, 255, 255)", "rgb(20, 23, 28)"];

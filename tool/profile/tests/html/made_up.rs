@@ -5,8 +5,8 @@ use std::time::Duration;
 use headwater_profile::profile::{
     Basis, Blocked, Budget, Clock, ClockMode, ClockSource, ContendedLock, Contention, Control, ControlKind, CpuSamples,
     DroppedMethod, Environment, Events, Holder, Hotswap, Leaver, Link, LockKind, MethodIndex, MethodName,
-    MethodStatistics, Node, NodeIndex, OpenCalls, Profile, Root, RootOverhead, Sampled, SampledRoot, Skipped, Target,
-    ThreadProfile, Tree, Unfinished, Wait, WaitPlace,
+    MethodStatistics, Node, NodeIndex, OpenCalls, Profile, Root, RootOverhead, Sampled, SampledRoot, Skipped, Slice,
+    Target, ThreadProfile, Track, Tree, Unfinished, Wait, WaitPlace,
 };
 use headwater_profile::report::Options;
 use headwater_protocol::ThreadId;
@@ -140,6 +140,23 @@ pub fn contended() -> Profile {
         ..Contention::default()
     });
     profile
+}
+
+/// The same with what happened to the whole JVM: once with a hostile label, once before it was recorded.
+pub fn happened() -> Profile {
+    let slice = |start_ns, duration_ns, label: &str, amounts: [Option<u64>; 2]| Slice {
+        start_ns,
+        duration_ns,
+        label: label.to_owned(),
+        amounts: amounts.to_vec(),
+    };
+    let collections = vec![
+        slice(5_000, 1_200_000, "G1 Evacuation Pause", [Some(300 << 20), Some(40 << 20)]),
+        slice(9_000_000, 300_000, HOSTILE, [None, None]),
+    ];
+    let hotswaps = vec![slice(-400_000_000, 62_000_000, "", [Some(31_000_000), Some(12)])];
+    let tracks = vec![Track::of_collections(collections, 2), Track::of_hotswaps(hotswaps, 0)];
+    Profile { tracks, ..profile() }
 }
 
 /// The same, but what two nodes call is run by other threads: one of the two is below itself, by way of a method that it calls.

@@ -256,6 +256,11 @@ fn what_the_text_report_says_is_there() {
 }
 
 #[test]
+fn what_happened_to_the_whole_jvm_has_lanes_and_tables() {
+    browse("tracks", &written(&made_up::happened()));
+}
+
+#[test]
 fn it_is_dark_or_light_as_the_system_or_the_reader_says() {
     of_profile("themes");
 }

@@ -1,7 +1,7 @@
 // What the text report says besides its calls, and what could not be instrumented; and the keys.
 
-import type { DiffFacts, Pause, ProfileFacts, Statistics } from "./data";
-import { el } from "./dom";
+import type { DiffFacts, ProfileFacts, Statistics } from "./data";
+import { el, table } from "./dom";
 import { count, time } from "./format";
 
 const KEYS: [string, string][] = [
@@ -23,20 +23,14 @@ export function aboutView(facts: ProfileFacts | DiffFacts): HTMLElement {
   view.append(el("h2", {}, facts.kind === "diff" ? "Comparison" : "Recording"), el("pre", { id: "head" }, facts.head.trim()));
   if (facts.foot.trim() !== "") view.append(el("h2", {}, facts.kind === "diff" ? "Conditions" : "Truth and cost"), el("pre", { id: "foot" }, facts.foot.trim()));
   if (facts.kind === "profile") {
-    const { statistics, methods, collections } = facts.report;
+    const { statistics, methods } = facts.report;
     if (statistics !== undefined && statistics.length > 0) view.append(...invocations(statistics, facts));
-    if (collections !== undefined && collections.pauses.length > 0) view.append(...paused(collections.pauses));
     if (methods.skipped.length > 0) view.append(...skipped(methods.skipped));
   }
   const keys = el("dl", { class: "keys" });
   for (const [key, meaning] of KEYS) keys.append(el("dt", {}, key), el("dd", {}, meaning));
   view.append(el("h2", {}, "Keys"), keys);
   return view;
-}
-
-function table(id: string, label: string, heads: string[], rows: HTMLElement[]): HTMLElement {
-  const head = el("tr", {}, ...heads.map((text) => el("th", { scope: "col", class: /^(Method|Reason)$/.test(text) ? "name" : "" }, text)));
-  return el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": label }, el("table", { id }, el("thead", {}, head), el("tbody", {}, ...rows)));
 }
 
 /** How the invocations of methods spread, where that was recorded. */
@@ -56,20 +50,6 @@ function invocations(statistics: Statistics[], facts: ProfileFacts): HTMLElement
     });
   const heads = ["Method", "Count", "Mean", "Std dev", "Min", "Median", "90%", "99%", "Max"];
   return [el("h2", {}, "Invocations, each with what it calls, of all threads"), table("statistics", "Invocations", heads, rows)];
-}
-
-/** Each time that the JVM was stopped for a collection. */
-function paused(pauses: Pause[]): HTMLElement[] {
-  const rows = pauses.map(({ start_ns, duration_ns, cause }) =>
-    el(
-      "tr",
-      {},
-      el("td", { "data-value": start_ns }, time(start_ns)),
-      el("td", { "data-value": duration_ns }, time(duration_ns)),
-      el("td", { class: "name" }, cause),
-    ),
-  );
-  return [el("h2", {}, "Garbage collections, since recording began"), table("collections", "Garbage collections", ["At", "Pause", "Reason"], rows)];
 }
 
 function skipped(methods: { method: string; reason: string }[]): HTMLElement[] {

@@ -6,7 +6,7 @@ import { contains, parse } from "./query";
 import type { Beside, Shown, Source } from "./source";
 import { NONE } from "./tree";
 
-export type ViewId = "flame" | "tree" | "methods" | "callers" | "scatter" | "locks" | "about";
+export type ViewId = "flame" | "tree" | "methods" | "callers" | "scatter" | "locks" | "tracks" | "about";
 
 export interface State {
   view: ViewId;

@@ -19,7 +19,7 @@ export interface Report {
   threads: { id: number; name: string }[];
   statistics?: Statistics[];
   locks?: Locks;
-  collections?: { pauses: Pause[]; lost: number };
+  tracks?: Track[];
   budget?: { dropped: { method: string; at_ns: number }[] };
   environment: { host: string; started: string | null } | null;
   warnings: string[];
@@ -81,11 +81,23 @@ export interface Locks extends Waits {
   limits: string[];
 }
 
-/** The JVM was stopped for a collection. */
-export interface Pause {
+/** What of one kind happened to the whole JVM. */
+export interface Track {
+  id: string;
+  title: string;
+  nouns: [string, string];
+  about: string;
+  amounts: { id: string; title: string; unit: Exclude<Metric["unit"], "share"> }[];
+  slices: Slice[];
+  lost: number;
+}
+
+/** It happened once: when since recording began, and how much it was of the track's amounts. */
+export interface Slice {
   start_ns: number;
   duration_ns: number;
-  cause: string;
+  label: string;
+  amounts: (number | null)[];
 }
 
 interface Side {

@@ -79,3 +79,9 @@ export function stacked(segments: { label: string; part: number; paint: string }
   }
   return bar;
 }
+
+/** A table that is scrolled by itself; methods and reasons are left-aligned. */
+export function table(id: string, label: string, heads: string[], rows: HTMLElement[]): HTMLElement {
+  const head = el("tr", {}, ...heads.map((text) => el("th", { scope: "col", class: /^(Method|Reason)$/.test(text) ? "name" : "" }, text)));
+  return el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": label }, el("table", { id }, el("thead", {}, head), el("tbody", {}, ...rows)));
+}

@@ -16,9 +16,10 @@ import { ProfileSource } from "./profile";
 import { ScatterView } from "./scatter";
 import type { Source } from "./source";
 import { paintOf, setTheme, startTheme, theme, type Theme } from "./theme";
+import { tracksView } from "./tracksview";
 import { TreeView } from "./treeview";
 
-/** All that there may be; locks only where they were recorded. */
+/** All that there may be; locks and tracks only where they were recorded. */
 const VIEWS: [ViewId, string][] = [
   ["flame", "Flame graph"],
   ["tree", "Tree"],
@@ -26,6 +27,7 @@ const VIEWS: [ViewId, string][] = [
   ["callers", "Callers and callees"],
   ["scatter", "Scatter"],
   ["locks", "Locks"],
+  ["tracks", "Over time"],
   ["about", "About"],
 ];
 
@@ -40,6 +42,7 @@ function page<A>(source: Source<A>, facts: ProfileFacts | DiffFacts): void {
     callers: new CallersView(app).element,
     scatter: new ScatterView(app).element,
     ...(locks === undefined ? {} : { locks: locksView(app, locks) }),
+    ...(facts.kind === "profile" && facts.report.tracks !== undefined ? { tracks: tracksView(facts.report) } : {}),
     about: aboutView(facts),
   };
   const there = VIEWS.filter(([view]) => views[view] !== undefined);

@@ -12,10 +12,14 @@ export interface Value {
   total: number;
 }
 
+/** A number in a unit, with it. */
+export function textIn(unit: Exclude<Metric["unit"], "share">, value: number): string {
+  return unit === "nanoseconds" ? time(Math.round(value)) : unit === "bytes" ? size(Math.round(value)) : count(value);
+}
+
 /** A metric's value for people. */
 export function textOf({ unit, ratio }: Metric): (value: number) => string {
-  if (unit === "share") return (value) => percent(value, ratio!.one);
-  return unit === "nanoseconds" ? (value) => time(Math.round(value)) : unit === "bytes" ? (value) => size(Math.round(value)) : count;
+  return unit === "share" ? (value) => percent(value, ratio!.one) : (value) => textIn(unit, value);
 }
 
 /** How many times as much is a round step of it. */

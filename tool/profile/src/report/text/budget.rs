@@ -2,11 +2,15 @@
 
 use std::io::{self, Write};
 
+use super::Style;
 use crate::profile::{Budget, DroppedMethod, Limit, Profile};
-use crate::report::units::{count, time};
+use crate::report::units::{count, plural, time};
 
-/// The overhead and the methods that were dropped, if there was a budget.
-pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+/// So many methods are named, unless all are wanted.
+const NAMED: usize = 5;
+
+/// The overhead and the methods that were dropped, the dearest first, if there was a budget.
+pub fn write(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let Some(budget) = &profile.budget else { return Ok(()) };
     writeln!(out, "budget    {}", state(profile, budget))?;
     if budget.dropped.is_empty() {
@@ -14,10 +18,16 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     }
     let what = match budget.dropped.len() {
         1 => "1 method, whose probes cost more than they told: since then its time is its callers'".to_owned(),
-        n => format!("{n} methods, whose probes cost more than they told: since then their time is their callers'"),
+        n => format!(
+            "{} methods, whose probes cost more than they told: since then their time is their callers'",
+            count(n as u64)
+        ),
     };
     writeln!(out, "dropped   {what}")?;
-    for DroppedMethod { method, calls, self_ns, overhead, at, .. } in &budget.dropped {
+    let mut dropped: Vec<&DroppedMethod> = budget.dropped.iter().collect();
+    dropped.sort_by(|one, other| other.overhead.total_cmp(&one.overhead));
+    let named = if style.verbose { dropped.len() } else { dropped.len().min(NAMED) };
+    for DroppedMethod { method, calls, self_ns, overhead, at, .. } in &dropped[..named] {
         let name = &profile.methods[method.0].display;
         let cost = percent(*overhead);
         if at.is_zero() {
@@ -27,7 +37,10 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
             writeln!(out, "          at {at:.1} s, after {calls} calls, {own} self; its probes cost {cost}: {name}")?;
         }
     }
-    Ok(())
+    match dropped.len() - named {
+        0 => Ok(()),
+        others => writeln!(out, "          and {} (--verbose)", plural(others as u64, "other", "others")),
+    }
 }
 
 /// What is spent of it, in a line.

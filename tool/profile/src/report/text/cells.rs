@@ -57,7 +57,7 @@ impl Cells {
                     cells.extend(cpu());
                     cells.push(Cell::Total(at));
                 }
-                (Extent::OwnAndTotal, View::Tree | View::Locks) => {
+                (Extent::OwnAndTotal, View::Tree | View::Locks | View::Tracks) => {
                     cells.push(Cell::Total(at));
                     cells.extend(cpu());
                     cells.push(Cell::Own(at));
