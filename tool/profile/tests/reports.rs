@@ -1,8 +1,10 @@
 //! The reports of a small profile, compared with golden files. `HEADWATER_GOLDEN=write cargo test` writes them again.
 
+use std::time::Duration;
+
 use headwater_profile::profile::{
-    AtLeast, CpuSamples, Hotswap, Lengthened, Link, MethodIndex, MethodStatistics, Node, Profile, Quantity,
-    ThreadProfile, Tree, Unseen,
+    AtLeast, Budget, Control, ControlKind, CpuSamples, DroppedMethod, Hotswap, Lengthened, Link, MethodIndex,
+    MethodStatistics, Node, Profile, Quantity, ThreadProfile, Tree, Unseen,
 };
 use headwater_profile::report::text::Style;
 use headwater_profile::report::{Options, SortBy, Trees, View, json, text};
@@ -188,6 +190,51 @@ fn what_got_no_probes_is_told_with_its_callers_and_how_much_longer_calls_were() 
         assert_eq!(rows["methods"]["unseen"][0]["callers"][0]["expected"], 0.5);
         assert_eq!(rows["lengthened"][0]["part"], 3.0);
     }
+}
+
+#[test]
+fn what_a_large_program_has_many_of_takes_few_lines() {
+    const MANY: usize = 1_700;
+    let mut profile = profile();
+    let dropped = |at: usize| DroppedMethod {
+        method: MethodIndex(at % 2),
+        calls: 12_345,
+        self_ns: 67,
+        error_ns: 8,
+        overhead: at as f64 / 1e3,
+        at: Duration::from_millis(2_100),
+    };
+    profile.budget = Some(Budget {
+        limit: "5%".parse().expect("a percentage"),
+        roots: Vec::new(),
+        dropped: (0..MANY).map(dropped).collect(),
+        batches: 1,
+        pause_ns: 1_500_000,
+        pauses: 6e-4,
+    });
+    let control = Control {
+        root: MethodIndex(0),
+        kind: ControlKind::After,
+        charged_ns: 120.0,
+        control_ns: 100.0,
+        error_ns: 3.0,
+        calls: 1_234,
+    };
+    profile.controls = vec![control; MANY];
+    let lengthened =
+        Lengthened { root: MethodIndex(0), recorded_ns: 350.0, bare_ns: 100.0, error_ns: 3.0, calls: 1_234 };
+    profile.lengthened = vec![lengthened; MANY];
+    let lines = |verbose| {
+        let text = as_text(&profile, &options(), &Style { verbose, ..Style::default() });
+        (text.lines().count(), text)
+    };
+    let (few, text) = lines(false);
+    assert!(few < 70, "{few} lines: {text}");
+    assert_eq!(text.matches("          and 1,695 others (--verbose)\n").count(), 3, "{text}");
+    let dearest = text.lines().find(|line| line.contains("its probes cost")).expect("the dearest");
+    assert!(dearest.contains("cost 169.9%"), "{dearest}");
+    let (all, text) = lines(true);
+    assert!(all > 3 * MANY && !text.contains("--verbose)"), "{all} lines");
 }
 
 #[test]

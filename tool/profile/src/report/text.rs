@@ -43,6 +43,9 @@ const DEAR: f64 = 2.0;
 /// So many warnings at most, unless all are wanted.
 const MOST_WARNINGS: usize = 5;
 
+/// So many lines of the same kind, unless all are wanted.
+const NAMED: usize = 5;
+
 /// How the report looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
@@ -349,29 +352,7 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
             "          drifted from {before_ns:.1} ns before to {after_ns:.1} ns after the recording, in an empty method: the mean counts"
         )?;
     }
-    for control in &profile.controls {
-        let Control { kind, charged_ns, control_ns, error_ns, calls, .. } = *control;
-        let kind = match kind {
-            ControlKind::During => "control",
-            ControlKind::Before | ControlKind::After => "held-out",
-        };
-        writeln!(
-            out,
-            "accuracy  {}: charged {} a call; {} {} (±{})",
-            printable(&profile.methods[control.root.0].display),
-            time(charged_ns as u64),
-            plural(calls, &format!("{kind} call"), &format!("{kind} calls")),
-            time(control_ns as u64),
-            time(error_ns as u64)
-        )?;
-    }
-    for lengthened in &profile.lengthened {
-        let root = printable(&profile.methods[lengthened.root.0].display);
-        writeln!(out, "overhead  {root}: {}, waits for the profile included", longer(lengthened))?;
-        if lengthened.certain_part() >= DEAR && profile.budget.is_none() {
-            writeln!(out, "          --budget 100% leaves out the methods whose probes cost most and tell least")?;
-        }
-    }
+    of_roots(profile, style, out)?;
     if let Some(period) = clock.mode.period() {
         let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
         writeln!(out, "times     by a clock that moves once in {}: sampled; counts are exact", time(period))?;
@@ -409,6 +390,50 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         )?;
     }
     warnings(&profile.warnings, style, out)
+}
+
+/// How what roots are charged compares with calls that were timed as wholes, and how much longer they were.
+fn of_roots(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let name = |root: MethodIndex| printable(&profile.methods[root.0].display);
+    for control in named(&profile.controls, style) {
+        let Control { root, kind, charged_ns, control_ns, error_ns, calls } = *control;
+        let kind = match kind {
+            ControlKind::During => "control",
+            ControlKind::Before | ControlKind::After => "held-out",
+        };
+        writeln!(
+            out,
+            "accuracy  {}: charged {} a call; {} {} (±{})",
+            name(root),
+            time(charged_ns as u64),
+            plural(calls, &format!("{kind} call"), &format!("{kind} calls")),
+            time(control_ns as u64),
+            time(error_ns as u64)
+        )?;
+    }
+    others(&profile.controls, style, out)?;
+    for lengthened in named(&profile.lengthened, style) {
+        let longer = longer(lengthened);
+        writeln!(out, "overhead  {}: {longer}, waits for the profile included", name(lengthened.root))?;
+    }
+    others(&profile.lengthened, style, out)?;
+    if profile.budget.is_none() && profile.lengthened.iter().any(|it| it.certain_part() >= DEAR) {
+        writeln!(out, "          --budget 100% leaves out the methods whose probes cost most and tell least")?;
+    }
+    Ok(())
+}
+
+/// Of a list that has as many lines as the program makes it have, those that are written.
+fn named<'a, T>(all: &'a [T], style: &Style) -> &'a [T] {
+    if style.verbose { all } else { &all[..all.len().min(NAMED)] }
+}
+
+/// That there are others.
+fn others<T>(all: &[T], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    match all.len() - named(all, style).len() {
+        0 => Ok(()),
+        hidden => writeln!(out, "          and {} (--verbose)", plural(hidden as u64, "other", "others")),
+    }
 }
 
 /// The methods that may have been called and never were instrumented, if there are any.

@@ -2,12 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::Style;
+use super::{Style, named, others};
 use crate::profile::{Budget, DroppedMethod, Limit, Profile};
-use crate::report::units::{count, plural, time};
-
-/// So many methods are named, unless all are wanted.
-const NAMED: usize = 5;
+use crate::report::units::{count, time};
 
 /// The overhead and the methods that were dropped, the dearest first, if there was a budget.
 pub fn write(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
@@ -26,8 +23,7 @@ pub fn write(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Resu
     writeln!(out, "dropped   {what}")?;
     let mut dropped: Vec<&DroppedMethod> = budget.dropped.iter().collect();
     dropped.sort_by(|one, other| other.overhead.total_cmp(&one.overhead));
-    let named = if style.verbose { dropped.len() } else { dropped.len().min(NAMED) };
-    for DroppedMethod { method, calls, self_ns, overhead, at, .. } in &dropped[..named] {
+    for DroppedMethod { method, calls, self_ns, overhead, at, .. } in named(&dropped, style) {
         let name = &profile.methods[method.0].display;
         let cost = percent(*overhead);
         if at.is_zero() {
@@ -37,10 +33,7 @@ pub fn write(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Resu
             writeln!(out, "          at {at:.1} s, after {calls} calls, {own} self; its probes cost {cost}: {name}")?;
         }
     }
-    match dropped.len() - named {
-        0 => Ok(()),
-        others => writeln!(out, "          and {} (--verbose)", plural(others as u64, "other", "others")),
-    }
+    others(&dropped, style, out)
 }
 
 /// What is spent of it, in a line.
