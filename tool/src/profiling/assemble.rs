@@ -95,10 +95,10 @@ pub(crate) fn profile(
         .iter_mut()
         .map(|(id, tree, places)| (*id, grown(&all, known_nodes, &lost, tree, places), std::mem::take(places)))
         .collect();
-    let in_roots_ns: f64 = undisturbed.timed.all().map(|times| times.mean_ns() * times.count as f64).sum();
     // CPU time does not wait.
     let waiting = placed.as_ref().filter(|_| mode != ClockMode::Cpu);
-    let waiting = waiting.and_then(|placed| placed.waiting(&undisturbed.wanted, in_roots_ns));
+    let waiting =
+        waiting.and_then(|placed| placed.waiting(&undisturbed.wanted, &undisturbed.timed, undisturbed.wanted_over));
     if let Some(part) = waiting {
         log::debug!("roots wait for {:.0} % of their time", 100.0 * part);
     }

@@ -369,9 +369,10 @@ impl Phase {
     fn counted(&self) -> (Timed, Instant, f64) {
         let (first, last) = (&self.checkpoints[0], &self.checkpoints[self.checkpoints.len() - 1]);
         let since = self.settled.unwrap_or(first.at + (last.at - first.at) / 2);
-        let before = self.checkpoints.partition_point(|checkpoint| checkpoint.at <= since).max(1) - 1;
+        let before =
+            &self.checkpoints[self.checkpoints.partition_point(|checkpoint| checkpoint.at <= since).max(1) - 1];
         let unsettled = if self.settled.is_some() { 0.0 } else { unsettled(&self.checkpoints, self.plan.root) };
-        (last.timed.since(&self.checkpoints[before].timed), since, unsettled)
+        (last.timed.since(&before.timed), before.at, unsettled)
     }
 }
 

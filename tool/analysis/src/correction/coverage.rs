@@ -27,11 +27,11 @@ const AROUND: usize = 16;
 /// Which part of the time for which these threads ran samples tell of, if they wanted so much of a processor over such a time; all, where nothing else is known.
 pub fn coverage(placed: &Placed, names: &Names<'_>, wanted: &FxHashMap<u32, Scheduled>, over: Option<Duration>) -> f64 {
     const ALL: f64 = 1.0;
-    let inside = placed.threads.iter().filter(|(_, (inside, _))| *inside > 0);
-    let known = inside.filter_map(|(thread, (_, samples))| Some((samples, wanted.get(thread)?)));
+    let inside = placed.threads.iter().filter(|(_, samples)| samples.inside > 0);
+    let known = inside.filter_map(|(thread, samples)| Some((samples.all, wanted.get(thread)?)));
     let (mut sampled, mut all) = (0.0, Scheduled::default());
     for (samples, thread) in known {
-        sampled += f64::from(*samples);
+        sampled += f64::from(samples);
         all.add(*thread);
     }
     let over = over.map_or(0.0, |over| over.as_nanos() as f64);
@@ -71,6 +71,7 @@ mod tests {
     use headwater_jfr::{Sample, Samples};
 
     use super::*;
+    use crate::correction::place::OfThread;
 
     /// What is known of samples of a second, in its first half each `every` ms, in the other each twice that, of which one in so many is there; and of how long their
     /// thread ran.
@@ -89,7 +90,7 @@ mod tests {
         samples.stacks.extend(times.iter().map(|at_ms| sample(8, at_ms * 1_000_000 + 1_300_000)));
         let names = Names::of([].into_iter(), &samples, (0, i64::MAX));
         let mut placed = Placed::of(Vec::new());
-        placed.threads.insert(7, (all, all));
+        placed.threads.insert(7, OfThread { all, inside: all, cut: 0 });
         let wanted = Scheduled { ran_ns: ran_ms * 1_000_000, queued_ns: queued_ms * 1_000_000 };
         coverage(&placed, &names, &FxHashMap::from_iter([(7, wanted)]), Some(Duration::from_secs(1)))
     }

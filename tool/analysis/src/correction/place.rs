@@ -5,12 +5,15 @@
 //! sampled, and so does what was sampled below them ([`grow`]): the program runs them, whatever the recording has seen. Another method that has probes, and that was
 //! never recorded where it was sampled, is where the way ends: its time stays with the node above.
 
+use std::time::Duration;
+
 use headwater_protocol::MethodId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::alike::alike;
 use crate::cct::{Cct, NodeId};
-use crate::decode::Scheduled;
+use crate::decode::{Controls, Scheduled};
+use crate::timing::Timed;
 use headwater_jfr::{FrameIndex, Sample, Samples};
 
 /// Where threads stand in line for a processor for a larger part of the time than this, so does the one that samples;
@@ -18,6 +21,10 @@ pub(super) const MOST_QUEUED: f64 = 0.2;
 /// and so many samples count as one at least: a thread is seen where it has lost its processor, and it loses that as regularly as it is looked for. In seven runs of jOOQ on a
 /// busy machine samples of one method were 11 to 22 %, where it has 12 (190 by themselves are good to 2.4).
 const BUNCHED: f64 = 2.0;
+/// By so much of a call the sum of those that ended in a time differs from the time that was spent in them, a standard deviation: the first began before, and the last goes on.
+const ENDS: f64 = 0.41;
+/// More than that is clear, in standard deviations.
+const CLEARLY: f64 = 2.0;
 
 /// Samples, by the nodes that were on top.
 #[derive(Clone, Debug, Default)]
@@ -39,10 +46,28 @@ pub struct Placed {
     pub unseen: u64,
     /// Those whose innermost method was missed, and has no calls anywhere.
     pub absent: u64,
-    /// By the operating system's numbers of threads: how many had a root, and how many there were.
-    pub threads: FxHashMap<u32, (u32, u32)>,
+    /// By the operating system's numbers of threads.
+    pub threads: FxHashMap<u32, OfThread>,
     /// Those whose outer frames are missing, and with them perhaps a root.
     pub cut: u64,
+}
+
+/// A thread's samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OfThread {
+    /// All.
+    pub all: u32,
+    /// Those that had a root.
+    pub inside: u32,
+    /// Those of which that is not known.
+    pub cut: u32,
+}
+
+impl OfThread {
+    /// Which part of its time it was in a root.
+    fn part(self) -> f64 {
+        f64::from(self.inside) / f64::from(self.all - self.cut).max(1.0)
+    }
 }
 
 impl Placed {
@@ -109,16 +134,26 @@ impl Placed {
 }
 
 impl Placed {
-    /// Which part of the roots' time their threads wanted no processor, where these had so much of one (by their numbers) while calls of roots
-    /// took so many ns; `None` where too little is known.
-    pub fn waiting(&self, wanted: &FxHashMap<u32, Scheduled>, in_roots_ns: f64) -> Option<f64> {
-        let running = |(thread, (inside, all)): (&u32, &(u32, u32))| {
-            let part = f64::from(*inside) / f64::from(*all).max(1.0);
-            wanted.get(thread).map(|of| part * (of.ran_ns + of.queued_ns) as f64)
+    /// Which part of the roots' time their threads wanted no processor, where these had so much of one (by their numbers) while these calls of roots
+    /// ended, in such a time; `None` where too little is known. A call that begins before that time is counted with all that it took, and one that goes on
+    /// then with nothing: what may be due to that is no waiting.
+    pub fn waiting(&self, wanted: &FxHashMap<u32, Scheduled>, timed: &Timed, over: Option<Duration>) -> Option<f64> {
+        let running = |(thread, samples): (&u32, &OfThread)| {
+            wanted.get(thread).map(|of| samples.part() * (of.ran_ns + of.queued_ns) as f64)
         };
-        let found: Vec<f64> = self.threads.iter().filter(|(_, (inside, _))| *inside > 0).filter_map(running).collect();
-        let is_known = !found.is_empty() && in_roots_ns > 0.0;
-        is_known.then(|| (1.0 - found.iter().sum::<f64>() / in_roots_ns).clamp(0.0, 1.0))
+        let found: Vec<f64> =
+            self.threads.iter().filter(|(_, samples)| samples.inside > 0).filter_map(running).collect();
+        let threads = wanted.len() as f64;
+        // No thread is in a root for longer than it is watched.
+        let most_ns = over.map_or(f64::INFINITY, |over| threads * over.as_nanos() as f64);
+        let in_roots_ns = timed.all().map(|times| times.total_ns() as f64).sum::<f64>().min(most_ns);
+        if found.is_empty() || in_roots_ns <= 0.0 {
+            return None;
+        }
+        let waited_ns = in_roots_ns - found.iter().sum::<f64>();
+        let call_ns = timed.all().map(Controls::mean_ns).fold(0.0, f64::max);
+        let is_clear = waited_ns > CLEARLY * ENDS * call_ns * threads.sqrt();
+        Some(if is_clear { (waited_ns / in_roots_ns).min(1.0) } else { 0.0 })
     }
 }
 
@@ -269,13 +304,14 @@ pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize, missed: &FxHashSet<
                 None => {}
             }
         }
-        let (inside, all) = placed.threads.entry(sample.thread).or_default();
-        *all += 1;
+        let of_thread = placed.threads.entry(sample.thread).or_default();
+        of_thread.all += 1;
         if at == NodeId::TOP {
+            of_thread.cut += u32::from(sample.is_cut);
             placed.cut += u64::from(sample.is_cut);
             continue;
         }
-        *inside += 1;
+        of_thread.inside += 1;
         placed.inside += 1;
         placed.unseen += u64::from(!is_seen);
         placed.absent += u64::from(is_absent(sample));

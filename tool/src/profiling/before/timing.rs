@@ -195,8 +195,10 @@ impl Phase {
     }
 
     fn since(&mut self, since: Instant, now: Instant, unsettled: f64) -> RootsTimed {
-        let before = self.checkpoints.partition_point(|checkpoint| checkpoint.at <= since).max(1) - 1;
-        let timed = self.checkpoints[self.checkpoints.len() - 1].timed.since(&self.checkpoints[before].timed);
+        let before =
+            &self.checkpoints[self.checkpoints.partition_point(|checkpoint| checkpoint.at <= since).max(1) - 1];
+        let since = before.at;
+        let timed = self.checkpoints[self.checkpoints.len() - 1].timed.since(&before.timed);
         let wanted = self.wanted.as_mut().map(|wanted| wanted.ended(now).between(since, now)).unwrap_or_default();
         let wanted_over = now - since;
         RootsTimed { timed, since: SystemTime::now() - wanted_over, unsettled, wanted, wanted_over }

@@ -35,7 +35,7 @@ fn a_stack_is_followed_from_its_root_through_what_has_no_probes() {
     let placed =
         placed(&cct, &Names::of(methods[..2].iter().copied(), &samples, (10, 20)), cct.len(), &FxHashSet::default());
     assert_eq!((placed.inside, placed.unseen, placed.cut), (4, 1, 1));
-    assert_eq!(placed.threads, FxHashMap::from_iter([(77, (4, 6))]));
+    assert_eq!(placed.threads, FxHashMap::from_iter([(77, OfThread { all: 6, inside: 4, cut: placed.cut as u32 })]));
     assert_eq!([root, callee, again].map(|node| placed.own()[node.index()]), [[2, 0], [1, 0], [0, 1]]);
     assert_eq!(placed.once(&cct).collect::<Vec<_>>(), [MethodId(2)], "the root was on top twice, and once below");
 }
@@ -153,15 +153,27 @@ fn what_the_recording_has_not_come_to_has_nodes_where_it_was_sampled_often() {
 
 #[test]
 fn threads_wait_in_roots_for_what_they_do_not_run() {
-    let placed = Placed { threads: FxHashMap::from_iter([(1, (50, 100)), (2, (0, 100))]), ..Placed::default() };
+    let samples = [(1, OfThread { all: 120, inside: 50, cut: 20 }), (2, OfThread { all: 100, inside: 0, cut: 0 })];
+    let placed = Placed { threads: FxHashMap::from_iter(samples), ..Placed::default() };
     // The first runs for 8 s, half of it in roots, whose calls take 5.
     let wanted = FxHashMap::from_iter(
         [(1, 6_000_000_000, 2_000_000_000), (2, 1_000_000_000, 0)]
             .map(|(thread, ran_ns, queued_ns)| (thread, Scheduled { ran_ns, queued_ns })),
     );
-    assert!((placed.waiting(&wanted, 5e9).expect("it is known") - 0.2).abs() < 1e-9);
-    assert_eq!(placed.waiting(&wanted, 3e9), Some(0.0));
-    assert_eq!((placed.waiting(&wanted, 0.0), placed.waiting(&FxHashMap::default(), 5e9)), (None, None));
+    let timed = |calls: usize, each_ns| {
+        let times = Controls::of(&vec![each_ns; calls]);
+        Timed { used: FxHashMap::from_iter([(MethodId(1), times)]), ..Timed::default() }
+    };
+    let waiting = |timed: &Timed, over_s| placed.waiting(&wanted, timed, Some(Duration::from_secs(over_s)));
+    let close = |part: Option<f64>, to: f64| (part.expect("it is known") - to).abs() < 1e-9;
+    assert!(close(waiting(&timed(50, 100_000_000), 10), 0.2));
+    assert_eq!(waiting(&timed(30, 100_000_000), 10), Some(0.0));
+    // Five calls of a second: what they took in that time may be a second less.
+    assert_eq!(waiting(&timed(5, 1_000_000_000), 10), Some(0.0));
+    // No more than all of that time was spent in them.
+    assert!(close(waiting(&timed(50, 1_000_000_000), 4), 0.5));
+    assert_eq!(waiting(&Timed::default(), 10), None);
+    assert_eq!(placed.waiting(&FxHashMap::default(), &timed(50, 100_000_000), None), None);
 }
 
 #[test]
