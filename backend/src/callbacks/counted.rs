@@ -98,7 +98,7 @@ unsafe extern "system" fn mounted(_jvmti: *mut Env, env: *mut JNIEnv, _thread: j
 }
 
 unsafe extern "system" fn garbage_collection_start(_jvmti: *mut Env) {
-    collections::begins();
+    guard((), collections::begins);
 }
 
 unsafe extern "system" fn garbage_collection_finish(_jvmti: *mut Env) {

@@ -60,11 +60,12 @@ pub fn used() -> Vec<u64> {
     heap.map_or(Vec::new(), Heap::used)
 }
 
-/// How many bytes of all of them are, without what is not a part of the heap; `None` where the JVM does not say.
+/// How many bytes of all of them are, without what is not a part of the heap; `None` where the JVM does not say, as before its first collection it may not.
 pub fn all_used() -> Option<u64> {
     let heap = HEAP.get()?.as_ref()?;
     let pools = heap.names.iter().zip(heap.used()).filter(|(name, _)| *name != METASPACE);
-    Some(pools.fold(0, |sum, (_, used)| sum.saturating_add(used)))
+    let all = pools.fold(0_u64, |sum, (_, used)| sum.saturating_add(used));
+    (all > 0).then_some(all)
 }
 
 impl Heap {

@@ -36,7 +36,7 @@ pub enum Internal {
     AllocatedBytes,
     /// Why it collects: the track of collections, and `events`.
     CollectionCauses,
-    /// How much of each pool of the heap is in use: `events`.
+    /// How much of each pool of the heap is in use: the track of collections, and `events`.
     HeapPools,
 }
 

@@ -38,7 +38,7 @@ mod whole;
 
 pub use coverage::{coverage, looks};
 pub use lost::Lost;
-pub use place::{Names, Placed, grow, placed, placed_on_all};
+pub use place::{Names, Placed, Waiting, grow, placed, placed_on_all};
 pub use root_calls::{MIN_CONTROLS, MOST_OF_A_PAIR_NS, Reference, RootCalls, root_calls};
 pub use threads::{divided, grown};
 pub use whole::{Whole, Wholes, untimed, wholes};
@@ -162,10 +162,11 @@ fn untold(sampled: f64, measured: f64, untold: f64) -> f64 {
 }
 
 /// A tree's times; of roots that are not in `wholes` as much as was measured. `waiting` is which part of the roots' time waits, if that is known.
-pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed>, waiting: Option<f64>) -> Tree {
+pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed>, waiting: Option<Waiting>) -> Tree {
     let is_lost = |node: NodeId| placed.is_some_and(|placed| placed.lost.contains(&cct.node(node).method()));
     let recorded = Recorded::of(cct, clock).with(Lost::of(cct, placed).moved.into_iter());
-    let waits = waits(&recorded, wholes, waiting);
+    let waits = waits(&recorded, wholes, waiting.map(|waiting| waiting.part));
+    let unclear = waiting.map_or(0.0, |waiting| waiting.unclear);
     let Recorded { callers, own, below } = &recorded;
     let alike = placed.map_or(1.0, Placed::worth_one);
     let waited = |index: usize| if own[index].sum() > 0.0 { own[index].wait / own[index].sum() } else { 0.0 };
@@ -207,7 +208,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 samples: in_all(samples[index]),
                 disturbed,
                 untold,
-                unplaced: waited - wait,
+                unplaced: (waited - wait).hypot(unclear * whole.total_ns),
             };
             (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
         } else {

@@ -155,10 +155,15 @@ fn read(recording: &[u8], lines: Lines, is_wanted: fn(EventKind) -> bool) -> Res
         at += chunk.bytes.len();
     }
     let collections = reader.collections.into_values();
-    let told = collections.filter_map(|(collection, heap)| Some(Collection { heap, ..collection? }));
-    reader.recorded.collections.extend(told);
-    reader.recorded.collections.sort_by_key(|collection| collection.at_ns);
+    reader.recorded.collections.extend(collections.filter_map(whole));
     Ok(reader.recorded)
+}
+
+/// A collection, and what was told of the heap before and after it.
+type Told = (Option<Collection>, [Option<u64>; 2]);
+
+fn whole((collection, heap): Told) -> Option<Collection> {
+    Some(Collection { heap, ..collection? })
 }
 
 /// A chunk of a recording, which has a header at least.
@@ -230,7 +235,7 @@ struct Reader {
     known_stacks: FxHashMap<Stack, StackIndex>,
     known_locks: FxHashMap<Lock, LockIndex>,
     /// Collections by their numbers, and what was told of the heap before and after.
-    collections: FxHashMap<i64, (Option<Collection>, [Option<u64>; 2])>,
+    collections: FxHashMap<i64, Told>,
     /// What names may still take.
     names_left: usize,
 }
@@ -297,6 +302,7 @@ impl Reader {
             match kind {
                 EventKind::Collection => {
                     let collection = Collection {
+                        number: fields.number,
                         at_ns: chunk.since_1970(at),
                         duration_ns: positive(fields.duration),
                         pauses_ns: amount,
@@ -305,7 +311,12 @@ impl Reader {
                         collector: self.said(&constants, Kind::Collector, fields.said[1])?,
                         heap: [None; 2],
                     };
-                    self.collections.entry(fields.number).or_default().0 = Some(collection);
+                    let told = self.collections.entry(fields.number).or_default();
+                    if told.0.is_some() {
+                        // Another JVM's, which has numbers of its own.
+                        self.recorded.collections.extend(whole(std::mem::take(told)));
+                    }
+                    told.0 = Some(collection);
                 }
                 EventKind::Heap => {
                     let is_after = usize::from(constants.said(Kind::When, fields.said[0]) == AFTER);

@@ -120,6 +120,8 @@ pub struct Event {
 /// A collection of garbage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collection {
+    /// The JVM's number of it.
+    pub number: i64,
     /// When it began, in ns since 1970.
     pub at_ns: i64,
     /// For how long it went on, beside the program for a part of that, in ns.
@@ -223,7 +225,15 @@ impl Recorded {
         }));
         self.allocated
             .extend(later.allocated.into_iter().map(|told| Allocated { thread: thread(told.thread), ..told }));
-        self.collections.extend(later.collections.into_iter().filter(|collection| collection.at_ns > since_ns));
+        for collection in later.collections {
+            // It may have been told of already, and one that began long ago just now.
+            let is_same =
+                |known: &&mut Collection| (known.number, known.at_ns) == (collection.number, collection.at_ns);
+            match self.collections.iter_mut().rev().find(is_same) {
+                Some(known) => *known = collection,
+                None => self.collections.push(collection),
+            }
+        }
         self.keep_first_and_last();
         self.lost_bytes = self.lost_bytes.saturating_add(later.lost_bytes);
         self.begins_ns = self.begins_ns.or(later.begins_ns);

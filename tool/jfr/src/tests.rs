@@ -172,6 +172,38 @@ fn what_threads_have_allocated_is_no_event_with_a_place() {
 }
 
 #[test]
+fn collections_are_told_once_however_often_they_are_read() {
+    let collection = |at_ns, pauses| Happened {
+        kind: "jdk.GarbageCollection",
+        at_ns,
+        duration_ns: 9_000,
+        amount: ("sumOfPauses", pauses),
+        stack: &[],
+        lock: None,
+    };
+    let sample = |at_ns| Happened {
+        kind: "jdk.ExecutionSample",
+        at_ns,
+        duration_ns: 0,
+        amount: ("none", 0),
+        stack: &[RUN],
+        lock: None,
+    };
+    let read = |happened: &[Happened<'_>]| threads_at_work(&recording_of(1, happened), Lines::Unknown).expect("one");
+    let of = |told: &Recorded| told.collections.iter().map(|it| (it.at_ns, it.pauses_ns)).collect::<Vec<_>>();
+    let mut told = read(&[sample(1_000), collection(2_000, 3)]);
+    assert_eq!((of(&told), told.collections[0].duration_ns), (vec![(2_000, 3_000)], 9_000));
+    // It comes again, though it was later than the last sample; and one that began before that, and has ended just now.
+    told.add(read(&[collection(2_000, 3), sample(5_000)]), 1_000);
+    told.add(read(&[collection(4_000, 1)]), 5_000);
+    assert_eq!(of(&told), [(2_000, 3_000), (4_000, 1_000)]);
+    // Two JVMs' recordings in one file number them alike.
+    let two = [recording_of(1, &[collection(2_000, 3)]), recording_of(2, &[collection(7_000, 4)])].concat();
+    let two = recorded(&two).expect("two");
+    assert_eq!(of(&two), [(2_000, 3_000), (7_000, 4_000)]);
+}
+
+#[test]
 fn of_a_file_that_is_still_written_what_its_header_has_counts() {
     let chunk = recording(1, &[(1_000, &[RUN])]);
     let file = [&chunk[..], b"more"].concat();

@@ -18,13 +18,14 @@
 //!
 //! Why so, and at what cost: docs/decisions/snapshots.md.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Metric, Profile, Sampled, Tree, tell_apart};
+use crate::profile::{Metric, Profile, Sampled, Track, Tree, tell_apart};
 use crate::whole_file::write_whole;
 use headwater_terms::printable::printable;
 
@@ -156,7 +157,7 @@ pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
     if !indices_hold(&profile) {
         return Err(frames.misunderstood("it speaks of methods that it does not name"));
     }
-    if let Err(what) = check_metrics(&mut profile.counted, &layout) {
+    if let Err(what) = check_metrics(&mut profile.counted, &layout).and_then(|()| check_tracks(&mut profile.tracks)) {
         return Err(frames.misunderstood(what));
     }
     let kinds: Vec<Kind> = layout.columns.iter().map(|name| Kind::of(name, &profile.counted)).collect();
@@ -197,27 +198,49 @@ pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
 
 /// Fails if the metrics or columns are none that a profile can have.
 fn check_metrics(counted: &mut [Metric], layout: &Layout) -> Result<(), &'static str> {
-    const MOST_BYTES: usize = 40;
     if layout.columns.len() > columns::MOST_COLUMNS {
         return Err("it has too many columns");
     }
     if columns::USUAL.iter().any(|name| layout.columns.iter().filter(|column| column == name).count() != 1) {
         return Err("it lacks a column, or has it twice");
     }
-    let mut ids: Vec<String> = counted.iter().map(|metric| metric.id.clone().into_owned()).collect();
-    ids.sort_unstable();
-    let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if ids.iter().any(|id| id.is_empty() || id.len() > MOST_BYTES || !id.chars().all(is_fit)) {
-        return Err("a metric's id is none");
-    }
-    if ids.windows(2).any(|two| two[0] == two[1]) {
-        return Err("two of its metrics have one id");
+    if !are_ids(counted.iter().map(|metric| &*metric.id)) {
+        return Err("an id of its metrics is none, or two have the same");
     }
     for metric in counted {
         metric.title = printable(&metric.title).into_owned().into();
         metric.about = printable(&metric.about).into_owned().into();
     }
     Ok(())
+}
+
+/// Fails if the tracks are none that a profile can have.
+fn check_tracks(tracks: &mut [Track]) -> Result<(), &'static str> {
+    let printed = |text: &mut Cow<'static, str>| *text = printable(text).into_owned().into();
+    if !are_ids(tracks.iter().map(|track| &*track.id)) {
+        return Err("an id of its tracks is none, or two have the same");
+    }
+    for track in tracks {
+        let of_amounts = track.amounts.iter().map(|amount| &*amount.id);
+        if !are_ids(of_amounts) || track.slices.iter().any(|slice| slice.amounts.len() > track.amounts.len()) {
+            return Err("a track has other amounts than it names");
+        }
+        printed(&mut track.title);
+        printed(&mut track.about);
+        track.nouns.iter_mut().for_each(printed);
+        track.amounts.iter_mut().for_each(|amount| printed(&mut amount.title));
+    }
+    Ok(())
+}
+
+/// Whether these are names for machines, each another.
+fn are_ids<'a>(ids: impl Iterator<Item = &'a str>) -> bool {
+    const MOST_BYTES: usize = 40;
+    let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let mut ids: Vec<&str> = ids.collect();
+    ids.sort_unstable();
+    let are_fit = ids.iter().all(|id| !id.is_empty() && id.len() <= MOST_BYTES && id.chars().all(is_fit));
+    are_fit && ids.windows(2).all(|two| two[0] != two[1])
 }
 
 /// Whether every method that is spoken of is there.

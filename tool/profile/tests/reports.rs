@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use headwater_profile::profile::{
     AtLeast, Budget, Control, ControlKind, CpuSamples, DroppedMethod, Hotswap, Lengthened, Link, MethodIndex,
-    MethodStatistics, Node, Profile, Quantity, ThreadProfile, Tree, Unseen,
+    MethodStatistics, Node, Profile, Quantity, Slice, ThreadProfile, Track, Tree, Unseen,
 };
 use headwater_profile::report::text::Style;
 use headwater_profile::report::{Options, SortBy, Trees, View, json, text};
@@ -247,7 +247,9 @@ fn no_name_is_obeyed_by_a_terminal_or_ends_a_line() {
     hostile.skipped[0].method = NAME.into();
     hostile.threads.iter_mut().for_each(|thread| thread.name = NAME.into());
     hostile.methods.iter_mut().for_each(|method| method.display = format!("{NAME}.{}", method.display));
-    for view in [View::Tree, View::Callers, View::Flat] {
+    let slice = Slice { label: NAME.into(), ..Slice::default() };
+    hostile.tracks = vec![Track::of_collections(vec![slice], 0)];
+    for view in [View::Tree, View::Callers, View::Flat, View::Tracks] {
         for trees in [Trees::Merged, Trees::PerThread] {
             let options = Options { view, trees, ..Options::default() };
             let text = as_text(&hostile, &options, &Style { provenance: true, verbose: true, ..Style::default() });

@@ -10,7 +10,7 @@ use crate::printable::Printable;
 use crate::profile::{Profile, Span};
 use crate::profiling::History;
 use crate::report::status::{overhead, state};
-use crate::report::text::{Style, budget};
+use crate::report::text::budget;
 use crate::report::units::{count, plural, time};
 use crate::request::count::Count;
 
@@ -43,7 +43,7 @@ pub(super) fn status(profile: &Profile, what: &str, rate: Option<f64>, out: &mut
     )?;
     writeln!(out, "events    {} recorded, {} lost", count(profile.events.recorded), count(profile.events.lost))?;
     writeln!(out, "overhead  {}", overhead(profile))?;
-    budget::write(profile, &Style::default(), out)?;
+    budget::summary(profile, out)?;
     writeln!(
         out,
         "hotswaps  {}, {}; paused {} altogether",

@@ -19,8 +19,8 @@ use super::{Undisturbed, budget, counters, objects};
 use crate::budget::{Governor, Limit, Probes, in_place};
 use crate::cct::{Cct, NodeId};
 use crate::correction::{
-    Lost, MIN_CONTROLS, Names, Placed, Reference, RootCalls, Wholes, correct, coverage, divided, grown, placed_on_all,
-    root_calls, untimed, wholes,
+    Lost, MIN_CONTROLS, Names, Placed, Reference, RootCalls, Waiting, Wholes, correct, coverage, divided, grown,
+    placed_on_all, root_calls, untimed, wholes,
 };
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost, Scheduled, Summary};
 use crate::profile::{
@@ -99,8 +99,9 @@ pub(crate) fn profile(
     let waiting = placed.as_ref().filter(|_| mode != ClockMode::Cpu);
     let waiting =
         waiting.and_then(|placed| placed.waiting(&undisturbed.wanted, &undisturbed.timed, undisturbed.wanted_over));
-    if let Some(part) = waiting {
-        log::debug!("roots wait for {:.0} % of their time", 100.0 * part);
+    if let Some(Waiting { part, unclear }) = waiting {
+        let [part, unclear] = [part, unclear].map(|part| 100.0 * part);
+        log::debug!("roots wait for {part:.0} % of their time, which is not clear of {unclear:.0} %");
     }
     let merged = correct(&all, &clock, &known, placed.as_ref(), waiting);
     let held_out = Reference { times: &timed.held_out, idle_ns: 0.0, timing_ns };
@@ -124,7 +125,7 @@ pub(crate) fn profile(
         contention: None,
         notes: Vec::new(),
         counted: counters::metrics(&facts.history, duration),
-        tracks: super::tracks::of(&facts, decoder),
+        tracks: super::tracks::of(&facts, decoder, mode),
         target,
         environment: Environment::here(duration),
         roots: roots(&facts, &merged, decoder),

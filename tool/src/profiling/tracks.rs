@@ -4,11 +4,11 @@ use headwater_protocol::collections::Collection;
 
 use super::facts::Facts;
 use crate::decode::{Decoder, Load};
-use crate::profile::{Slice, Track};
+use crate::profile::{ClockMode, Slice, Track};
 use crate::session::Hotswapped;
 
 /// Hotswaps, and collections and classes where they were counted.
-pub(super) fn of(facts: &Facts, decoder: &Decoder) -> Vec<Track> {
+pub(super) fn of(facts: &Facts, decoder: &Decoder, mode: ClockMode) -> Vec<Track> {
     let since = |ns: i64| ns.saturating_sub(facts.began_ns);
     let collection = |it: &Collection| Slice {
         start_ns: since(it.start_ns),
@@ -29,15 +29,15 @@ pub(super) fn of(facts: &Facts, decoder: &Decoder) -> Vec<Track> {
     });
     let unknown = facts.hotswap.batches.saturating_sub(facts.hotswaps.len() as u64);
     let hotswaps = Track::of_hotswaps(facts.hotswaps.iter().map(hotswap).collect(), unknown);
-    let loads = facts.history.ever().classes.then(|| {
+    // Of CPU times nobody knows when they were.
+    let loads = (facts.history.ever().classes && mode != ClockMode::Cpu).then(|| {
         let (first, others) = decoder.loads();
-        let recorded = first.iter().filter(|load| load.after_ns >= facts.began_ns);
         let load = |it: &Load| Slice {
             start_ns: since(it.after_ns),
             label: facts.classes.get(&it.class).map_or(String::new(), |name| name.replace('/', ".")),
             ..Slice::default()
         };
-        let mut loads: Vec<Slice> = recorded.map(load).collect();
+        let mut loads: Vec<Slice> = first.iter().map(load).collect();
         loads.sort_by_key(|load| load.start_ns);
         Track::of_class_loads(loads, others)
     });

@@ -17,6 +17,8 @@ use crate::threads::activity::Activity;
 const WORTH_NAMING: f64 = 0.05;
 /// and so many at most.
 const NAMED: usize = 3;
+/// Nobody cares about less of a recording's beginning.
+const MUCH_NS: u64 = 1_000_000_000;
 
 pub(super) fn all(sampled: &Sampled, places: &Places, paths: &Paths, has_virtual: bool) -> Vec<String> {
     let mut notes = Vec::new();
@@ -30,6 +32,13 @@ pub(super) fn all(sampled: &Sampled, places: &Places, paths: &Paths, has_virtual
         whole as f64 / 1e9 / seconds,
         percent(places.recorded_ns + places.looked_ns, whole),
     ));
+    let unkept = sampled.recorded.begins_ns.zip(sampled.readings.first()).map(|(begins, first)| begins - first.at_ns);
+    if let Some(ns) = unkept.and_then(|ns| u64::try_from(ns).ok()).filter(|ns| *ns > MUCH_NS) {
+        notes.push(format!(
+            "of the first {} the flight recorder has kept no samples and no collections: it had no more room",
+            time(ns)
+        ));
+    }
     if let Some(why) = &sampled.unrecorded {
         notes.push(format!(
             "places were seen at safepoints alone, which are rare in some loops: the flight recorder was not used ({why})"

@@ -5,6 +5,7 @@
 //! sampled, and so does what was sampled below them ([`grow`]): the program runs them, whatever the recording has seen. Another method that has probes, and that was
 //! never recorded where it was sampled, is where the way ends: its time stays with the node above.
 
+use std::ops::Add;
 use std::time::Duration;
 
 use headwater_protocol::MethodId;
@@ -12,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::alike::alike;
 use crate::cct::{Cct, NodeId};
-use crate::decode::{Controls, Scheduled};
+use crate::decode::Scheduled;
 use crate::timing::Timed;
 use headwater_jfr::{FrameIndex, Sample, Samples};
 
@@ -21,9 +22,14 @@ pub(super) const MOST_QUEUED: f64 = 0.2;
 /// and so many samples count as one at least: a thread is seen where it has lost its processor, and it loses that as regularly as it is looked for. In seven runs of jOOQ on a
 /// busy machine samples of one method were 11 to 22 %, where it has 12 (190 by themselves are good to 2.4).
 const BUNCHED: f64 = 2.0;
-/// By so much of a call the sum of those that ended in a time differs from the time that was spent in them, a standard deviation: the first began before, and the last goes on.
-const ENDS: f64 = 0.41;
-/// More than that is clear, in standard deviations.
+/// The sum of the calls that ended in a time is not the time that was spent in them: some began before, and some go on. By so many squares of a call they differ, for each that
+/// goes on at any moment, a variance: where threads are in calls all the time,
+const ENDS_OF_ALL: f64 = 1.0 / 6.0;
+/// and where calls come as they like.
+const ENDS_OF_ANY: f64 = 2.0 / 3.0;
+/// Threads that are in roots for so much of the time are there all the time.
+const ALL_THE_TIME: f64 = 0.8;
+/// What is longer is waiting, in standard deviations.
 const CLEARLY: f64 = 2.0;
 
 /// Samples, by the nodes that were on top.
@@ -68,6 +74,20 @@ impl OfThread {
     fn part(self) -> f64 {
         f64::from(self.inside) / f64::from(self.all - self.cut).max(1.0)
     }
+
+    /// The variance of that.
+    fn variance(self) -> f64 {
+        self.part() * (1.0 - self.part()) / f64::from(self.all - self.cut).max(1.0)
+    }
+}
+
+/// For how much of the roots' time their threads waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Waiting {
+    /// The part.
+    pub part: f64,
+    /// For such a part it is not known whether they did.
+    pub unclear: f64,
 }
 
 impl Placed {
@@ -134,26 +154,37 @@ impl Placed {
 }
 
 impl Placed {
-    /// Which part of the roots' time their threads wanted no processor, where these had so much of one (by their numbers) while these calls of roots
-    /// ended, in such a time; `None` where too little is known. A call that begins before that time is counted with all that it took, and one that goes on
-    /// then with nothing: what may be due to that is no waiting.
-    pub fn waiting(&self, wanted: &FxHashMap<u32, Scheduled>, timed: &Timed, over: Option<Duration>) -> Option<f64> {
+    /// For which part of the roots' time their threads wanted no processor, where these had so much of one (by their numbers) while these calls of roots
+    /// ended, in such a time; `None` where too little is known.
+    pub fn waiting(
+        &self,
+        wanted: &FxHashMap<u32, Scheduled>,
+        timed: &Timed,
+        over: Option<Duration>,
+    ) -> Option<Waiting> {
+        let (threads, over_ns) = (wanted.len() as f64, over.map_or(0.0, |over| over.as_nanos() as f64));
         let running = |(thread, samples): (&u32, &OfThread)| {
-            wanted.get(thread).map(|of| samples.part() * (of.ran_ns + of.queued_ns) as f64)
+            let wanted_ns = wanted.get(thread).map(|of| (of.ran_ns + of.queued_ns) as f64)?;
+            Some((samples.part() * wanted_ns, samples.variance() * wanted_ns * wanted_ns))
         };
-        let found: Vec<f64> =
-            self.threads.iter().filter(|(_, samples)| samples.inside > 0).filter_map(running).collect();
-        let threads = wanted.len() as f64;
-        // No thread is in a root for longer than it is watched.
-        let most_ns = over.map_or(f64::INFINITY, |over| threads * over.as_nanos() as f64);
-        let in_roots_ns = timed.all().map(|times| times.total_ns() as f64).sum::<f64>().min(most_ns);
-        if found.is_empty() || in_roots_ns <= 0.0 {
+        let inside = self.threads.iter().filter(|(_, samples)| samples.inside > 0);
+        let found: Vec<(f64, f64)> = inside.filter_map(running).collect();
+        let counted_ns: f64 = timed.all().map(|times| times.total_ns() as f64).sum();
+        if found.is_empty() || counted_ns <= 0.0 || over_ns <= 0.0 {
             return None;
         }
-        let waited_ns = in_roots_ns - found.iter().sum::<f64>();
-        let call_ns = timed.all().map(Controls::mean_ns).fold(0.0, f64::max);
-        let is_clear = waited_ns > CLEARLY * ENDS * call_ns * threads.sqrt();
-        Some(if is_clear { (waited_ns / in_roots_ns).min(1.0) } else { 0.0 })
+        // No thread is in a root for longer than it is watched.
+        let in_roots_ns = counted_ns.min(threads * over_ns);
+        let ends = if in_roots_ns > ALL_THE_TIME * threads * over_ns { ENDS_OF_ALL } else { ENDS_OF_ANY };
+        let by_ends: f64 =
+            timed.all().map(|times| ends * times.total_ns() as f64 / over_ns * times.mean_square()).sum();
+        let deviation = found.iter().map(|(_, variance)| variance).sum::<f64>().add(by_ends).sqrt();
+        let waited_ns = in_roots_ns - found.iter().map(|(ran_ns, _)| ran_ns).sum::<f64>();
+        let [waited, unclear] = match waited_ns > CLEARLY * deviation {
+            true => [waited_ns, deviation],
+            false => [0.0, waited_ns.max(0.0)],
+        };
+        Some(Waiting { part: (waited / in_roots_ns).min(1.0), unclear: (unclear / in_roots_ns).min(1.0) })
     }
 }
 

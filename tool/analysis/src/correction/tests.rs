@@ -266,7 +266,10 @@ fn waiting_that_only_the_recording_had_is_nobodys() {
         Whole { total_ns: 100e6, error_ns: 0.0, unsettled: 0.0, is_timed: false },
     )]);
     let placed = Placed::of(vec![[0; 2], [0; 2], [100, 100], [300, 300]]);
-    let node = |waiting| correct(&cct, &CLOCK, &wholes, Some(&placed), waiting).nodes[1];
+    let node = |waiting: Option<f64>| {
+        let waiting = waiting.map(|part| Waiting { part, unclear: 0.0 });
+        correct(&cct, &CLOCK, &wholes, Some(&placed), waiting).nodes[1]
+    };
     let part = |waiting| node(waiting).self_ns as f64 / 100e6;
     assert!((part(Some(0.0)) - 0.25).abs() < 0.01, "{}", part(Some(0.0)));
     // Nearly half of what was seen is there.
@@ -276,6 +279,9 @@ fn waiting_that_only_the_recording_had_is_nobodys() {
     assert!((part(Some(0.05)) - 0.26).abs() < 0.01, "{}", part(Some(0.05)));
     let error = |waiting| node(waiting).error_ns as f64 / 100e6;
     assert!(error(Some(0.05)) > error(Some(0.0)), "{} {}", error(Some(0.05)), error(Some(0.0)));
+    let unclear = Waiting { part: 0.0, unclear: 0.2 };
+    let unclear = correct(&cct, &CLOCK, &wholes, Some(&placed), Some(unclear)).nodes[1];
+    assert!(unclear.error_ns as f64 / 100e6 > error(Some(0.0)) + 0.01, "{unclear:?}");
 }
 
 /// Ten calls that take 2.5 ms as recorded, in the interpreter and beside others, and 0.26 undisturbed; and two that began before recording, as slow.

@@ -35,6 +35,11 @@ impl Controls {
         self.sum_ns / self.count as f64
     }
 
+    /// The mean of their squares, in ns².
+    pub fn mean_square(&self) -> f64 {
+        self.sum_of_squares / self.count as f64
+    }
+
     /// How long all of them took.
     pub fn total_ns(&self) -> u64 {
         self.sum_ns as u64

@@ -229,7 +229,7 @@ fn imported(profile: &Profile, format: &str, out: &mut impl Write) -> io::Result
 /// What happened to the whole JVM, but for what is taken out of the times.
 fn happened(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     let mut others = profile.tracks.iter().filter(|track| !track.is_ours);
-    others.try_for_each(|track| writeln!(out, "{:<9} {}", track.title, tracks::summary(track)))
+    others.try_for_each(|track| writeln!(out, "{:<9} {}", track.title, printable(&tracks::summary(track))))
 }
 
 /// What became of a root.
@@ -395,8 +395,12 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
 /// How what roots are charged compares with calls that were timed as wholes, and how much longer they were.
 fn of_roots(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let name = |root: MethodIndex| printable(&profile.methods[root.0].display);
-    for control in named(&profile.controls, style) {
-        let Control { root, kind, charged_ns, control_ns, error_ns, calls } = *control;
+    let off = |control: &Control| (control.charged_ns - control.control_ns).abs() / control.error_ns.max(1.0);
+    let mut controls: Vec<&Control> = profile.controls.iter().collect();
+    // Those that are furthest off, where not all are named.
+    controls.sort_by(|one, other| off(other).total_cmp(&off(one)));
+    for control in named(&controls, style) {
+        let Control { root, kind, charged_ns, control_ns, error_ns, calls } = **control;
         let kind = match kind {
             ControlKind::During => "control",
             ControlKind::Before | ControlKind::After => "held-out",
@@ -411,7 +415,7 @@ fn of_roots(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Resul
             time(error_ns as u64)
         )?;
     }
-    others(&profile.controls, style, out)?;
+    others(&controls, style, out)?;
     for lengthened in named(&profile.lengthened, style) {
         let longer = longer(lengthened);
         writeln!(out, "overhead  {}: {longer}, waits for the profile included", name(lengthened.root))?;

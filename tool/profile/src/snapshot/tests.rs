@@ -394,3 +394,23 @@ fn a_later_versions_column_is_passed_over() {
     assert_eq!(read.merged.nodes, known.merged.nodes);
     assert_eq!(read.merged.counted, known.merged.counted[1..]);
 }
+
+#[test]
+fn tracks_are_what_a_profile_can_have() {
+    let mut profile = profile_of(random_tree(1, 50, 3), Vec::new(), 3);
+    profile.tracks[0].title = "x\u{1b}]0;y".into();
+    let read = |profile: &Profile| {
+        let mut bytes = Vec::new();
+        write(profile, &mut bytes).expect("memory takes it");
+        read(&mut &bytes[..])
+    };
+    assert_eq!(read(&profile).expect("readable").tracks[0].title, "x\\u001b]0;y");
+    let refused = |change: fn(&mut Vec<Track>)| {
+        let mut changed = profile.clone();
+        change(&mut changed.tracks);
+        assert!(read(&changed).is_err());
+    };
+    refused(|tracks| tracks[0].id = "no id".into());
+    refused(|tracks| tracks[1].id = tracks[0].id.clone());
+    refused(|tracks| tracks[0].slices[0].amounts.push(Some(1)));
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::decode::Controls;
 
 fn sample(frames: &[u32]) -> Sample {
     Sample {
@@ -165,15 +166,32 @@ fn threads_wait_in_roots_for_what_they_do_not_run() {
         Timed { used: FxHashMap::from_iter([(MethodId(1), times)]), ..Timed::default() }
     };
     let waiting = |timed: &Timed, over_s| placed.waiting(&wanted, timed, Some(Duration::from_secs(over_s)));
-    let close = |part: Option<f64>, to: f64| (part.expect("it is known") - to).abs() < 1e-9;
-    assert!(close(waiting(&timed(50, 100_000_000), 10), 0.2));
-    assert_eq!(waiting(&timed(30, 100_000_000), 10), Some(0.0));
-    // Five calls of a second: what they took in that time may be a second less.
-    assert_eq!(waiting(&timed(5, 1_000_000_000), 10), Some(0.0));
+    let close = |waiting: Option<Waiting>, to: f64| (waiting.expect("it is known").part - to).abs() < 1e-9;
+    assert!(close(waiting(&timed(1_000, 6_000_000), 10), 1.0 / 3.0));
+    assert!(close(waiting(&timed(300, 10_000_000), 10), 0.0));
+    // Five calls of a second: what they took in that time may be a second less, and samples are good to half of one.
+    assert_eq!(waiting(&timed(5, 1_000_000_000), 10), Some(Waiting { part: 0.0, unclear: 0.2 }));
     // No more than all of that time was spent in them.
-    assert!(close(waiting(&timed(50, 1_000_000_000), 4), 0.5));
+    assert!(close(waiting(&timed(5_000, 10_000_000), 4), 0.5));
     assert_eq!(waiting(&Timed::default(), 10), None);
     assert_eq!(placed.waiting(&FxHashMap::default(), &timed(50, 100_000_000), None), None);
+}
+
+#[test]
+fn many_idle_threads_and_a_long_call_beside_short_ones_hide_no_waiting() {
+    // 200 threads are in 20 calls of 66 ms in a second, of which they run for a quarter.
+    let samples = OfThread { all: 40, inside: 40, cut: 0 };
+    let placed = Placed { threads: (1..=200).map(|thread| (thread, samples)).collect(), ..Placed::default() };
+    let ran = Scheduled { ran_ns: 1_650_000, queued_ns: 0 };
+    let wanted: FxHashMap<u32, Scheduled> = (1..=200).map(|thread| (thread, ran)).collect();
+    let times = |calls: usize, each_ns| Controls::of(&vec![each_ns; calls]);
+    let waiting = |used| {
+        let timed = Timed { used: FxHashMap::from_iter(used), ..Timed::default() };
+        placed.waiting(&wanted, &timed, Some(Duration::from_secs(1))).expect("it is known").part
+    };
+    let short = (MethodId(1), times(20, 66_000_000));
+    assert!((waiting(vec![short]) - 0.75).abs() < 1e-6);
+    assert!(waiting(vec![short, (MethodId(2), times(1, 500_000_000))]) > 0.75);
 }
 
 #[test]

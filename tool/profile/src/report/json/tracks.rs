@@ -13,7 +13,7 @@ pub(super) struct Collections<'a> {
 
 #[derive(Serialize)]
 struct Pause<'a> {
-    start_ns: i64,
+    start_ns: u64,
     duration_ns: u64,
     cause: &'a str,
 }
@@ -22,7 +22,7 @@ impl Collections<'_> {
     pub(super) fn of(profile: &Profile) -> Option<Collections<'_>> {
         let track = profile.tracks.iter().find(|track| track.id == COLLECTIONS)?;
         let pauses = track.slices.iter().map(|slice| Pause {
-            start_ns: slice.start_ns,
+            start_ns: u64::try_from(slice.start_ns).unwrap_or_default(),
             duration_ns: slice.duration_ns,
             cause: &slice.label,
         });

@@ -7,21 +7,9 @@ use crate::profile::{Budget, DroppedMethod, Limit, Profile};
 use crate::report::units::{count, time};
 
 /// The overhead and the methods that were dropped, the dearest first, if there was a budget.
-pub fn write(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
-    let Some(budget) = &profile.budget else { return Ok(()) };
-    writeln!(out, "budget    {}", state(profile, budget))?;
-    if budget.dropped.is_empty() {
-        return Ok(());
-    }
-    let what = match budget.dropped.len() {
-        1 => "1 method, whose probes cost more than they told: since then its time is its callers'".to_owned(),
-        n => format!(
-            "{} methods, whose probes cost more than they told: since then their time is their callers'",
-            count(n as u64)
-        ),
-    };
-    writeln!(out, "dropped   {what}")?;
-    let mut dropped: Vec<&DroppedMethod> = budget.dropped.iter().collect();
+pub(super) fn write(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    summary(profile, out)?;
+    let mut dropped: Vec<&DroppedMethod> = profile.budget.iter().flat_map(|budget| &budget.dropped).collect();
     dropped.sort_by(|one, other| other.overhead.total_cmp(&one.overhead));
     for DroppedMethod { method, calls, self_ns, overhead, at, .. } in named(&dropped, style) {
         let name = &profile.methods[method.0].display;
@@ -34,6 +22,23 @@ pub fn write(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Resu
         }
     }
     others(&dropped, style, out)
+}
+
+/// The overhead, and how many methods were dropped, if there was a budget.
+pub fn summary(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+    let Some(budget) = &profile.budget else { return Ok(()) };
+    writeln!(out, "budget    {}", state(profile, budget))?;
+    if budget.dropped.is_empty() {
+        return Ok(());
+    }
+    let what = match budget.dropped.len() {
+        1 => "1 method, whose probes cost more than they told: since then its time is its callers'".to_owned(),
+        n => format!(
+            "{} methods, whose probes cost more than they told: since then their time is their callers'",
+            count(n as u64)
+        ),
+    };
+    writeln!(out, "dropped   {what}")
 }
 
 /// What is spent of it, in a line.

@@ -44,11 +44,17 @@ pub(super) fn write<W: Write>(tracks: &[Track], lines: &mut Lines<'_, W>) -> io:
 /// How many slices there are, how long they took, and what is said of them.
 pub(super) fn summary(track: &Track) -> String {
     let [one, several] = &track.nouns;
-    let labels = track.labels();
+    let mut labels = track.labels();
+    if labels.len() > LABELS {
+        // Where each is another, as of classes, none says anything of all.
+        labels.retain(|(_, times)| *times > 1);
+    }
     let mut said: Vec<String> =
         labels.iter().take(LABELS).map(|(label, times)| format!("{} {label}", count(*times))).collect();
-    if labels.len() > LABELS {
-        said.push(format!("{} others", count((labels.len() - LABELS) as u64)));
+    let named: u64 = labels.iter().take(LABELS).map(|(_, times)| times).sum();
+    let others = track.slices.iter().filter(|slice| !slice.label.is_empty()).count() as u64 - named;
+    if others > 0 && !said.is_empty() {
+        said.push(plural(others, "other", "others"));
     }
     if track.lost > 0 {
         said.push(format!("{} more were not seen", count(track.lost)));
