@@ -98,7 +98,8 @@ fn bytes_are_those_that_the_jvm_says(jdk: &Jdk) {
         let [Some(before), Some(after)] = [0, 1].map(|place| slice["amounts"][place].as_u64()) else {
             panic!("JDK {}: {slice}", jdk.version)
         };
-        assert!(after > 0 && after <= before, "JDK {}: {slice}", jdk.version);
+        // What was allocated beside eden since the last collection is not known before this one.
+        assert!(after > 0 && before > 0, "JDK {}: {slice}", jdk.version);
     }
     let snapshot = out.file("profile.hw");
     let text = run_headwater(&["report", &snapshot.to_string_lossy(), "--metric", "alloc,gc"]);
