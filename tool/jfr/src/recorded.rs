@@ -3,7 +3,7 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::EventKind;
 
@@ -225,15 +225,10 @@ impl Recorded {
         }));
         self.allocated
             .extend(later.allocated.into_iter().map(|told| Allocated { thread: thread(told.thread), ..told }));
-        for collection in later.collections {
-            // It may have been told of already, and one that began long ago just now.
-            let is_same =
-                |known: &&mut Collection| (known.number, known.at_ns) == (collection.number, collection.at_ns);
-            match self.collections.iter_mut().rev().find(is_same) {
-                Some(known) => *known = collection,
-                None => self.collections.push(collection),
-            }
-        }
+        // One may have been told of already, and another that began long ago just now.
+        let key = |collection: &Collection| (collection.number, collection.at_ns);
+        let known: FxHashSet<(i64, i64)> = self.collections.iter().map(key).collect();
+        self.collections.extend(later.collections.into_iter().filter(|collection| !known.contains(&key(collection))));
         self.keep_first_and_last();
         self.lost_bytes = self.lost_bytes.saturating_add(later.lost_bytes);
         self.begins_ns = self.begins_ns.or(later.begins_ns);
