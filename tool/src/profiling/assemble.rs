@@ -235,7 +235,7 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: 
              for longer"
         )),
     };
-    (basis.samples, basis.unseen, basis.cut) = (placed.inside, placed.unseen, placed.cut);
+    (basis.samples, basis.unseen, basis.cut) = (placed.inside, placed.unseen, placed.cut());
     basis.absent = placed.absent;
     // Later samples have chosen nothing.
     if undisturbed.is_sampled_before {

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use super::before::{Before, RootsTimed};
 use super::jit::Compilers;
 use super::recorder::{LEAST_PERIOD, PERIOD, Recorder};
-use super::steady::{Checkpoint, is_steady, unsettled};
+use super::steady::{Checkpoint, checkpoint_at, is_steady, unsettled};
 use super::wanted::Wanted;
 use super::{BareTiming, Ending, Observer, Stage};
 use crate::decode::{Decoder, FOLDED, Scheduled};
@@ -369,8 +369,7 @@ impl Phase {
     fn counted(&self) -> (Timed, Instant, f64) {
         let (first, last) = (&self.checkpoints[0], &self.checkpoints[self.checkpoints.len() - 1]);
         let since = self.settled.unwrap_or(first.at + (last.at - first.at) / 2);
-        let before =
-            &self.checkpoints[self.checkpoints.partition_point(|checkpoint| checkpoint.at <= since).max(1) - 1];
+        let before = checkpoint_at(&self.checkpoints, since);
         let unsettled = if self.settled.is_some() { 0.0 } else { unsettled(&self.checkpoints, self.plan.root) };
         (last.timed.since(&before.timed), before.at, unsettled)
     }

@@ -32,6 +32,11 @@ pub(super) struct Checkpoint {
     pub(super) compiling: Duration,
 }
 
+/// The last at that moment or before it, or the first.
+pub(super) fn checkpoint_at(checkpoints: &[Checkpoint], moment: Instant) -> &Checkpoint {
+    &checkpoints[checkpoints.partition_point(|checkpoint| checkpoint.at <= moment).max(1) - 1]
+}
+
 /// Which part of one processor the compilers had, or waited for.
 fn compiled(from: &Checkpoint, to: &Checkpoint) -> f64 {
     let passed = to.at - from.at;
@@ -42,10 +47,7 @@ fn compiled(from: &Checkpoint, to: &Checkpoint) -> f64 {
 fn quarters(checkpoints: &[Checkpoint], root: MethodId) -> ([Controls; 2], f64) {
     let (first, last) = (&checkpoints[0], &checkpoints[checkpoints.len() - 1]);
     let quarter = (last.at - first.at) / 4;
-    let ago = |time: Duration| {
-        let after = checkpoints.partition_point(|checkpoint| checkpoint.at <= last.at - time);
-        &checkpoints[after.max(1) - 1]
-    };
+    let ago = |time: Duration| checkpoint_at(checkpoints, last.at - time);
     let (late, half) = (ago(quarter), ago(quarter * 2));
     ([between(late, last, root), between(half, late, root)], compiled(late, last))
 }

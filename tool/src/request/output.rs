@@ -29,7 +29,7 @@ pub struct Output {
     /// The report's format [default: of the file's extension, else text]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Show all warnings, not only the most important ones; while attaching, say what took how long
+    /// Show all warnings, dropped methods and the like, not only the most important ones; while attaching, say what took how long
     #[arg(long)]
     verbose: bool,
     #[command(flatten)]

@@ -118,6 +118,19 @@ fn a_threads_cpu_time_of_a_second_is_divided_among_its_samples_of_that_second() 
 }
 
 #[test]
+fn what_the_recorder_had_no_room_for_is_said() {
+    const S: i64 = 1_000_000_000;
+    let note = |begins_ns| {
+        let recorded = Recorded { begins_ns, ..samples(&[(9 * S, 7, &[0, 1])]) };
+        let readings = vec![reading(0, &[(7, 100)], 1_000), reading(10 * S, &[(7, 200)], 1_100)];
+        let profile = profile(&sampled(readings, recorded, vec![thread("main", Kind::Java, 7)]));
+        profile.notes.into_iter().find(|note| note.contains("no samples and no collections"))
+    };
+    assert!(note(Some(8 * S)).is_some_and(|note| note.starts_with("of the first 8.000 s ")));
+    assert_eq!([note(Some(-S)), note(None)], [None, None]);
+}
+
+#[test]
 fn all_that_the_process_took_is_somewhere() {
     let profile = profile(&sampled(
         vec![

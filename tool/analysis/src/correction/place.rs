@@ -54,8 +54,6 @@ pub struct Placed {
     pub absent: u64,
     /// By the operating system's numbers of threads.
     pub threads: FxHashMap<u32, OfThread>,
-    /// Those whose outer frames are missing, and with them perhaps a root.
-    pub cut: u64,
 }
 
 /// A thread's samples.
@@ -65,7 +63,7 @@ pub struct OfThread {
     pub all: u32,
     /// Those that had a root.
     pub inside: u32,
-    /// Those of which that is not known.
+    /// Those whose outer frames are missing, and with them perhaps a root.
     pub cut: u32,
 }
 
@@ -154,6 +152,11 @@ impl Placed {
 }
 
 impl Placed {
+    /// Samples whose outer frames are missing, and with them perhaps a root.
+    pub fn cut(&self) -> u64 {
+        self.threads.values().map(|samples| u64::from(samples.cut)).sum()
+    }
+
     /// For which part of the roots' time their threads wanted no processor, where these had so much of one (by their numbers) while these calls of roots
     /// ended, in such a time; `None` where too little is known.
     pub fn waiting(
@@ -339,7 +342,6 @@ pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize, missed: &FxHashSet<
         of_thread.all += 1;
         if at == NodeId::TOP {
             of_thread.cut += u32::from(sample.is_cut);
-            placed.cut += u64::from(sample.is_cut);
             continue;
         }
         of_thread.inside += 1;

@@ -208,28 +208,9 @@ pub(super) fn tracks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Track>, D
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-
-    #[derive(Serialize)]
-    struct Older<'a> {
-        collections: Option<Pauses<'a>>,
-    }
-
-    #[derive(Serialize)]
-    struct Pauses<'a> {
-        pauses: Vec<Pause<'a>>,
-        lost: u64,
-    }
-
-    #[derive(Serialize)]
-    struct Pause<'a> {
-        start_ns: u64,
-        duration_ns: u64,
-        cause: &'a str,
-    }
-
-    #[derive(Serialize)]
-    struct Nothing {}
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Facts {
@@ -244,12 +225,12 @@ mod tests {
 
     #[test]
     fn collections_of_older_snapshots_are_a_track() {
-        let pause = Pause { start_ns: 5, duration_ns: 7, cause: "System.gc()" };
-        let older = Older { collections: Some(Pauses { pauses: vec![pause], lost: 2 }) };
+        let pause = json!({ "start_ns": 5, "duration_ns": 7, "cause": "System.gc()" });
+        let older = json!({ "collections": { "pauses": [pause], "lost": 2 } });
         let slice = Slice { start_ns: 5, duration_ns: 7, label: "System.gc()".into(), amounts: Vec::new() };
         assert_eq!(read(&older), [Track::of_collections(vec![slice], 2)]);
-        assert_eq!(read(&Older { collections: None }), []);
-        assert_eq!(read(&Nothing {}), []);
+        assert_eq!(read(&json!({ "collections": null })), []);
+        assert_eq!(read(&json!({})), []);
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod tracks;
 mod tree;
 
 use cells::Cells;
-use lines::{Emphasis, Lines};
+use lines::{Emphasis, Lines, named, others};
 
 /// Reasons for which methods were skipped are shown with so many examples.
 const EXAMPLES: usize = 3;
@@ -42,9 +42,6 @@ const DEAR: f64 = 2.0;
 
 /// So many warnings at most, unless all are wanted.
 const MOST_WARNINGS: usize = 5;
-
-/// So many lines of the same kind, unless all are wanted.
-const NAMED: usize = 5;
 
 /// How the report looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -425,19 +422,6 @@ fn of_roots(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Resul
         writeln!(out, "          --budget 100% leaves out the methods whose probes cost most and tell least")?;
     }
     Ok(())
-}
-
-/// Of a list that has as many lines as the program makes it have, those that are written.
-fn named<'a, T>(all: &'a [T], style: &Style) -> &'a [T] {
-    if style.verbose { all } else { &all[..all.len().min(NAMED)] }
-}
-
-/// That there are others.
-fn others<T>(all: &[T], style: &Style, out: &mut impl Write) -> io::Result<()> {
-    match all.len() - named(all, style).len() {
-        0 => Ok(()),
-        hidden => writeln!(out, "          and {} (--verbose)", plural(hidden as u64, "other", "others")),
-    }
 }
 
 /// The methods that may have been called and never were instrumented, if there are any.

@@ -16,7 +16,7 @@ use crate::correction::MIN_CONTROLS;
 use crate::decode::{Controls, Decoder, Scheduled};
 use crate::drain::Drain;
 use crate::profiling::jit::Compilers;
-use crate::profiling::steady::{Checkpoint, UNSETTLED, is_steady, unsettled};
+use crate::profiling::steady::{Checkpoint, UNSETTLED, checkpoint_at, is_steady, unsettled};
 use crate::profiling::wanted::Wanted;
 use crate::session::{Session, SessionError};
 use crate::ticker::monotonic_ns;
@@ -180,8 +180,7 @@ impl Phase {
     fn roughly(&self) -> FxHashMap<MethodId, Undisturbed> {
         let (first, last) = (&self.checkpoints[0], &self.checkpoints[self.checkpoints.len() - 1]);
         let half = first.at + (last.at - first.at) / 2;
-        let middle = self.checkpoints.partition_point(|checkpoint| checkpoint.at <= half).max(1) - 1;
-        let middle = &self.checkpoints[middle];
+        let middle = checkpoint_at(&self.checkpoints, half);
         let late = last.timed.since(&middle.timed);
         let called = self.seen.iter().filter(|(_, times)| times.count > 0);
         let calls_of = |(root, times): (&MethodId, &Controls)| {
@@ -195,8 +194,7 @@ impl Phase {
     }
 
     fn since(&mut self, since: Instant, now: Instant, unsettled: f64) -> RootsTimed {
-        let before =
-            &self.checkpoints[self.checkpoints.partition_point(|checkpoint| checkpoint.at <= since).max(1) - 1];
+        let before = checkpoint_at(&self.checkpoints, since);
         let since = before.at;
         let timed = self.checkpoints[self.checkpoints.len() - 1].timed.since(&before.timed);
         let wanted = self.wanted.as_mut().map(|wanted| wanted.ended(now).between(since, now)).unwrap_or_default();

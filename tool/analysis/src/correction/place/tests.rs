@@ -35,8 +35,8 @@ fn a_stack_is_followed_from_its_root_through_what_has_no_probes() {
     };
     let placed =
         placed(&cct, &Names::of(methods[..2].iter().copied(), &samples, (10, 20)), cct.len(), &FxHashSet::default());
-    assert_eq!((placed.inside, placed.unseen, placed.cut), (4, 1, 1));
-    assert_eq!(placed.threads, FxHashMap::from_iter([(77, OfThread { all: 6, inside: 4, cut: placed.cut as u32 })]));
+    assert_eq!((placed.inside, placed.unseen, placed.cut()), (4, 1, 1));
+    assert_eq!(placed.threads, FxHashMap::from_iter([(77, OfThread { all: 6, inside: 4, cut: 1 })]));
     assert_eq!([root, callee, again].map(|node| placed.own()[node.index()]), [[2, 0], [1, 0], [0, 1]]);
     assert_eq!(placed.once(&cct).collect::<Vec<_>>(), [MethodId(2)], "the root was on top twice, and once below");
 }

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::{Style, named, others};
+use super::Style;
+use super::lines::{named, others};
 use crate::profile::{Budget, DroppedMethod, Limit, Profile};
 use crate::report::units::{count, time};
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::Style;
-use crate::report::units::fitting_name;
+use crate::report::units::{fitting_name, plural};
 use headwater_terms::printable::printable;
 
 /// From this share of the whole on, a line is emphasised.
@@ -12,6 +12,9 @@ const HOT: f64 = 0.1;
 const INDENTED_LEVELS: usize = 24;
 /// The narrowest name that is worth shortening.
 const MIN_NAME: usize = 12;
+
+/// So many lines of the same kind, unless all are wanted.
+const NAMED: usize = 5;
 
 /// How a line stands out on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +77,19 @@ impl<W: Write> Lines<'_, W> {
         const RULE: usize = 72;
         let width = self.style.width.map_or(RULE, |width| width.min(RULE));
         writeln!(self.out, "{}", "=".repeat(width))
+    }
+}
+
+/// Of a list that has as many lines as the program makes it have, those that are written.
+pub(super) fn named<'a, T>(all: &'a [T], style: &Style) -> &'a [T] {
+    if style.verbose { all } else { &all[..all.len().min(NAMED)] }
+}
+
+/// That there are others.
+pub(super) fn others<T>(all: &[T], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    match all.len() - named(all, style).len() {
+        0 => Ok(()),
+        hidden => writeln!(out, "          and {} (--verbose)", plural(hidden as u64, "other", "others")),
     }
 }
 
