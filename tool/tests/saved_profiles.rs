@@ -236,6 +236,19 @@ fn the_differences() {
     check("diff.json", &pretty(&saved.result(&["diff", "before.hw", "after.hw", "--format", "json"])));
 }
 
+/// Both have wall time, one of them of a whole JVM: they are laid side by side by shares, unless that is asked for by name.
+#[test]
+fn files_of_different_kinds_are_compared_by_shares() {
+    let saved = Saved::new();
+    saved.result(&["report", "before.hw", "--format", "speedscope", "-o", "jvm.json"]);
+    let shares = saved.result(&["diff", "jvm.json", "after.hw"]);
+    assert!(shares.contains("shares of wall time") && shares.contains("(share) before"), "{shares}");
+    assert!(!shares.contains("calls"), "one of them has none: {shares}");
+    let asked_for = saved.result(&["diff", "jvm.json", "after.hw", "--metric", "wall"]);
+    assert!(asked_for.contains("(wall time) before") && !asked_for.contains("shares of"), "{asked_for}");
+    assert!(saved.failure(&["diff", "jvm.json", "after.hw", "--by", "calls"], 1).contains("not all profiles have"));
+}
+
 #[test]
 fn several_files_a_side() {
     let saved = Saved::new();

@@ -57,12 +57,14 @@ pub enum EventKind {
     Setting,
     /// Events were lost, in a thread's full buffer.
     DataLoss,
+    /// Samples of CPU time were lost, in a thread's full queue.
+    SamplesLost,
     /// What a thread has allocated since its start.
     ThreadAllocated,
 }
 
 /// Each kind, its name, and the field that says how much it is of.
-const EVENTS: [(EventKind, &str, Option<Name>); 27] = [
+const EVENTS: [(EventKind, &str, Option<Name>); 28] = [
     (EventKind::ExecutionSample, "jdk.ExecutionSample", None),
     (EventKind::CpuTimeSample, "jdk.CPUTimeSample", Some(Name::SamplingPeriod)),
     (EventKind::WallClockSample, "profiler.WallClockSample", Some(Name::Samples)),
@@ -89,6 +91,7 @@ const EVENTS: [(EventKind, &str, Option<Name>); 27] = [
     (EventKind::Jvm, "jdk.JVMInformation", None),
     (EventKind::Setting, "jdk.ActiveSetting", None),
     (EventKind::DataLoss, "jdk.DataLoss", Some(Name::Lost)),
+    (EventKind::SamplesLost, "jdk.CPUTimeSamplesLost", Some(Name::LostSamples)),
     (EventKind::ThreadAllocated, "jdk.ThreadAllocationStatistics", Some(Name::Allocated)),
 ];
 
@@ -113,8 +116,8 @@ impl EventKind {
 
     /// Whether it happened at a place in the code.
     pub fn has_place(self) -> bool {
-        use EventKind::{Collection, DataLoss, Heap, Jvm, Setting, ThreadAllocated};
-        !matches!(self, Collection | Heap | Jvm | Setting | DataLoss | ThreadAllocated)
+        use EventKind::{Collection, DataLoss, Heap, Jvm, SamplesLost, Setting, ThreadAllocated};
+        !matches!(self, Collection | Heap | Jvm | Setting | DataLoss | SamplesLost | ThreadAllocated)
     }
 }
 

@@ -112,7 +112,8 @@ pub fn waits(recording: &[u8]) -> Result<Recorded, ReadError> {
 /// The chunk that a file begins with, as far as it has been brought up to date, if it began at that time or later, in ns since 1970.
 pub fn chunk_since(file: &[u8], since_ns: i64) -> Option<&[u8]> {
     let chunk = Chunk::at(file, 0).ok()?;
-    (chunk.field(START_NANOS_AT) >= since_ns).then_some(chunk.bytes)
+    let has_begun = chunk.field(START_NANOS_AT) >= since_ns;
+    (has_begun && !chunk.is_empty()).then_some(chunk.bytes)
 }
 
 /// What all threads did: where they were seen executing, what they allocated and where.
@@ -151,7 +152,9 @@ fn read(recording: &[u8], lines: Lines, is_wanted: fn(EventKind) -> bool) -> Res
     let mut at = 0;
     while at < recording.len() {
         let chunk = Chunk::at(recording, at)?;
-        reader.chunk(&chunk)?;
+        if !chunk.is_empty() {
+            reader.chunk(&chunk)?;
+        }
         at += chunk.bytes.len();
     }
     let collections = reader.collections.into_values();
@@ -191,6 +194,11 @@ impl<'a> Chunk<'a> {
     /// Of the header: big-endian, eight bytes.
     fn field(&self, at: usize) -> i64 {
         self.bytes[at..at + 8].iter().fold(0, |value, byte| value << 8 | i64::from(*byte))
+    }
+
+    /// Whether the JVM has not brought it up to date yet: it does that once a second.
+    fn is_empty(&self) -> bool {
+        self.bytes.len() == HEADER_BYTES
     }
 
     /// Its events, each with its type.
@@ -326,6 +334,9 @@ impl Reader {
                     let thread = self.thread(fields.thread, &mut constants)?;
                     let at_ns = chunk.since_1970(at);
                     self.recorded.allocated.push(Allocated { at_ns, thread, bytes: amount });
+                }
+                EventKind::SamplesLost => {
+                    self.recorded.lost_samples = self.recorded.lost_samples.saturating_add(amount);
                 }
                 EventKind::DataLoss => self.recorded.lost_bytes = self.recorded.lost_bytes.saturating_add(amount),
                 EventKind::Jvm => {

@@ -190,6 +190,8 @@ pub struct Recorded {
     pub begins_ns: Option<i64>,
     /// Bytes of events that were lost.
     pub lost_bytes: u64,
+    /// Samples of CPU time, which the JVM had no room for.
+    pub lost_samples: u64,
     /// Collections of garbage, in no particular order.
     pub collections: Vec<Collection>,
     /// How the events were recorded, each once.
@@ -231,6 +233,7 @@ impl Recorded {
         self.collections.extend(later.collections.into_iter().filter(|collection| !known.contains(&key(collection))));
         self.keep_first_and_last();
         self.lost_bytes = self.lost_bytes.saturating_add(later.lost_bytes);
+        self.lost_samples = self.lost_samples.saturating_add(later.lost_samples);
         self.begins_ns = self.begins_ns.or(later.begins_ns);
         self.jvm = self.jvm.take().or(later.jvm);
     }

@@ -209,6 +209,13 @@ fn of_a_file_that_is_still_written_what_its_header_has_counts() {
     let file = [&chunk[..], b"more"].concat();
     assert_eq!(chunk_since(&file, 0), Some(&chunk[..]));
     assert_eq!((chunk_since(&file, 2), chunk_since(&chunk[..40], 0)), (None, None), "it began at 1 ns");
+    // One that the JVM has not brought up to date has a header, of that size, and events that nobody can read.
+    let mut begun = file.clone();
+    begun[SIZE_AT..SIZE_AT + 8].copy_from_slice(&(HEADER_BYTES as u64).to_be_bytes());
+    begun[METADATA_AT..METADATA_AT + 8].fill(0);
+    assert_eq!(chunk_since(&begun, 0), None);
+    let both = [&chunk[..], &begun[..HEADER_BYTES]].concat();
+    assert_eq!(recorded(&both).map(|it| it.events.len()), recorded(&chunk).map(|it| it.events.len()));
 }
 
 #[test]

@@ -64,6 +64,7 @@ pub(super) enum Name {
     Address,
     PreviousOwner,
     Lost,
+    LostSamples,
     Allocated,
     Line,
     /// Some other.
@@ -110,6 +111,7 @@ impl Name {
             "address" => Name::Address,
             "previousOwner" => Name::PreviousOwner,
             "amount" => Name::Lost,
+            "lostSamples" => Name::LostSamples,
             "allocated" => Name::Allocated,
             "lineNumber" => Name::Line,
             _ => Name::Other,

@@ -6,11 +6,14 @@ use headwater_protocol::ThreadId;
 use rustc_hash::FxHashMap;
 
 use crate::profile::{
-    Column, Contention, Extent, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Target, ThreadProfile,
-    Track, Tree, Unit, tell_apart, walk,
+    Contention, Extent, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Target, ThreadProfile, Track, Tree,
+    Unit, tell_apart, walk,
 };
+use headwater_terms::pattern::stable_name;
 use headwater_terms::printable::printable;
 
+/// Where samples are that have no stack.
+pub(crate) const NO_STACK: &str = "[no stack]";
 /// What samples are called whose number says how uncertain it is.
 pub const SAMPLES: &str = "samples";
 
@@ -42,13 +45,10 @@ impl Growing {
         own[node.0] = own[node.0].saturating_add(value);
     }
 
-    fn finish(self, metrics: &[Metric], grains: &[u64]) -> Tree {
+    fn finish(self, metrics: &[Metric]) -> Tree {
         let of = |(at, metric): (usize, &Metric)| {
-            let own = self.own.get(at).map(Vec::as_slice).unwrap_or_default().iter().copied();
-            match metric.is_uncertain {
-                true => Column::of_samples(&self.nodes, own, grains[at]),
-                false => Column::of(&self.nodes, own.map(|value| (value, 0))),
-            }
+            let own = self.own.get(at).map(Vec::as_slice).unwrap_or_default();
+            metric.column_of(&self.nodes, own.iter().map(|own| (*own, 0)))
         };
         let counted = metrics.iter().enumerate().map(of).collect();
         Tree { counted, ..Tree::of(self.nodes) }
@@ -74,8 +74,6 @@ pub struct Builder {
     methods: Vec<MethodName>,
     known: FxHashMap<String, MethodIndex>,
     metrics: Vec<Metric>,
-    /// Of each, what a sample stands for, where it is by samples.
-    grains: Vec<u64>,
     threads: Vec<(String, Growing)>,
     by_thread: FxHashMap<String, ThreadIndex>,
     /// When it was recorded, in seconds since 1970, and how long.
@@ -93,14 +91,15 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A method by its name for machines, or what stands for that, and its name for people.
+    /// A method by its name for machines, or what stands for that, and its name for people; without what both have in each run other of.
     pub fn method(&mut self, machine: &str, display: &str) -> MethodIndex {
-        if let Some(known) = self.known.get(machine) {
+        let machine = stable_name(machine);
+        if let Some(known) = self.known.get(&*machine) {
             return *known;
         }
         let method = MethodIndex(self.methods.len());
-        self.methods.push(MethodName { machine: machine.to_owned(), display: display.to_owned() });
-        self.known.insert(machine.to_owned(), method);
+        self.methods.push(MethodName { machine: machine.to_string(), display: stable_name(display).into_owned() });
+        self.known.insert(machine.into_owned(), method);
         method
     }
 
@@ -119,15 +118,13 @@ impl Builder {
         let id = std::iter::once(id.to_owned()).chain(numbered).find(|id| !is_taken(id)).unwrap_or_default();
         let metric = Metric::imported(id, title.to_owned(), unit, Extent::OwnAndTotal);
         let is_of_samples = unit == Unit::Count && title == SAMPLES;
-        self.metrics.push(if is_of_samples { metric.uncertain() } else { metric });
-        self.grains.push(u64::from(is_of_samples));
+        self.metrics.push(if is_of_samples { metric.sampled(1) } else { metric });
         MetricIndex(self.metrics.len() - 1)
     }
 
     /// A metric that says itself what it is, with an id that no other one has.
     pub fn described(&mut self, metric: Metric) -> MetricIndex {
         self.metrics.push(metric);
-        self.grains.push(0);
         MetricIndex(self.metrics.len() - 1)
     }
 
@@ -142,8 +139,8 @@ impl Builder {
 
     /// A metric is by samples, each of which stands for so much.
     pub fn grain(&mut self, metric: MetricIndex, grain: u64) {
-        self.grains[metric.0] = grain;
-        self.metrics[metric.0].is_uncertain = true;
+        let metric = &mut self.metrics[metric.0];
+        *metric = metric.clone().sampled(grain);
     }
 
     /// A thread by its name; `None` where threads are not told apart.
@@ -169,7 +166,7 @@ impl Builder {
         self.threads[thread.0].1.add(node, metric.0, value);
     }
 
-    /// Adds a whole stack, the root first.
+    /// Adds a whole stack, the root first; what has none has a place of its own.
     pub fn add_stack(
         &mut self,
         thread: ThreadIndex,
@@ -180,33 +177,30 @@ impl Builder {
         for method in stack {
             at = Some(self.child(thread, at, method));
         }
-        if let Some(node) = at {
-            values.into_iter().for_each(|(metric, value)| self.add(thread, node, metric, value));
-        }
+        let node = at.unwrap_or_else(|| {
+            let none = self.method(NO_STACK, NO_STACK);
+            self.child(thread, None, none)
+        });
+        values.into_iter().for_each(|(metric, value)| self.add(thread, node, metric, value));
     }
 
     /// The profile of all that was added.
     pub fn finish(mut self, title: &str, format: &str) -> Profile {
         tell_apart(&mut self.methods);
-        let (metrics, grains) = (self.metrics, self.grains);
+        if self.metrics.is_empty() {
+            // Who counts nothing has seen none of what others count.
+            self.metric(SAMPLES, Unit::Count);
+        }
+        let metrics = self.metrics;
         let is_told_apart = self.has_threads;
         let threads: Vec<ThreadProfile> = self
             .threads
             .into_iter()
             .zip(1..)
-            .map(|((name, growing), id)| ThreadProfile {
-                id: ThreadId(id),
-                name,
-                tree: growing.finish(&metrics, &grains),
-            })
+            .map(|((name, growing), id)| ThreadProfile { id: ThreadId(id), name, tree: growing.finish(&metrics) })
             .collect();
-        let mut merged = walk::sum(threads.iter().map(|thread| &thread.tree));
-        // The number of all samples scatters by less than the sum of what those of threads do.
-        for (at, column) in merged.counted.iter_mut().enumerate().filter(|(at, _)| metrics[*at].is_uncertain) {
-            let own: Vec<u64> = column.amounts().iter().map(|amount| amount.own).collect();
-            *column = Column::of_samples(&merged.nodes, own, grains[at]);
-        }
-        let merged = if merged.nodes.is_empty() { Growing::default().finish(&metrics, &grains) } else { merged };
+        let merged = walk::sum(threads.iter().map(|thread| &thread.tree));
+        let merged = if merged.nodes.is_empty() { Growing::default().finish(&metrics) } else { merged };
         let mut contention = self.contention;
         if let Some(contention) = &mut contention {
             contention.place(&self.methods, &merged);
@@ -233,22 +227,38 @@ impl Builder {
     }
 }
 
-/// A unit of another tool, and how many of ours it is.
-pub(crate) fn unit(name: &str) -> (Unit, f64) {
-    match name {
+/// A unit of another tool, and how many of ours it is; `None` of one that is none of ours.
+pub(crate) fn unit(name: &str) -> Option<(Unit, f64)> {
+    Some(match name.to_ascii_lowercase().as_str() {
         "nanoseconds" | "nanosecond" | "ns" => (Unit::Nanoseconds, 1.0),
         "microseconds" | "microsecond" | "us" => (Unit::Nanoseconds, 1e3),
         "milliseconds" | "millisecond" | "ms" => (Unit::Nanoseconds, 1e6),
         "seconds" | "second" | "s" => (Unit::Nanoseconds, 1e9),
+        "minutes" | "minute" | "min" => (Unit::Nanoseconds, 60e9),
+        "hours" | "hour" | "h" => (Unit::Nanoseconds, 3_600e9),
         "bytes" | "byte" | "b" => (Unit::Bytes, 1.0),
-        "kilobytes" | "kilobyte" | "kb" => (Unit::Bytes, 1024.0),
-        "megabytes" | "megabyte" | "mb" => (Unit::Bytes, 1024.0 * 1024.0),
-        _ => (Unit::Count, 1.0),
-    }
+        "kilobytes" | "kilobyte" | "kb" | "kib" => (Unit::Bytes, 1024.0),
+        "megabytes" | "megabyte" | "mb" | "mib" => (Unit::Bytes, 1024.0 * 1024.0),
+        "gigabytes" | "gigabyte" | "gb" | "gib" => (Unit::Bytes, 1024.0 * 1024.0 * 1024.0),
+        "count" | "none" | "samples" | "objects" | "" => (Unit::Count, 1.0),
+        _ => return None,
+    })
 }
 
-/// A value in one of our units.
-pub(crate) fn scaled(value: f64, factor: f64) -> u64 {
-    // Saturates, and makes nothing of what is no number.
-    (value * factor).round() as u64
+/// Values as whole numbers: what is cut off of one is added to the next, so that their sum is as it was.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Whole {
+    rest: f64,
+}
+
+impl Whole {
+    /// The next value.
+    pub(crate) fn of(&mut self, value: f64) -> u64 {
+        let exact = value + self.rest;
+        // Saturates, and makes nothing of what is no number.
+        let whole = exact.round() as u64;
+        let rest = exact - whole as f64;
+        self.rest = if rest.abs() <= 1.0 { rest } else { 0.0 };
+        whole
+    }
 }

@@ -288,6 +288,12 @@ impl<'a> Comparison<'a> {
         self.of_roots.pair(0)
     }
 
+    /// Whether some runs are recordings below roots, and others of whole JVMs: what both count is not of the same.
+    pub fn is_of_different_kinds(&self) -> bool {
+        let is_below_roots = |run: &Run<'_>| run.profile.imported.is_none();
+        self.runs().any(is_below_roots) && !self.runs().all(is_below_roots)
+    }
+
     /// Whether all runs are recordings below roots.
     pub(crate) fn knows_what_roots_are(&self) -> bool {
         self.runs().all(|run| run.profile.imported.is_none())
@@ -325,7 +331,12 @@ impl<'a> Comparison<'a> {
 
     /// A run's value of one of [`metrics`](Self::metrics).
     pub(crate) fn amount(&self, run: usize, metric: usize, amounts: &Amounts) -> Amount {
-        self.of_runs[run][metric].of(amounts)
+        self.metric_of(run, metric).of(amounts)
+    }
+
+    /// One of [`metrics`](Self::metrics), as a run has it.
+    pub(crate) fn metric_of(&self, run: usize, metric: usize) -> &Metric {
+        &self.of_runs[run][metric]
     }
 
     /// A quantity of a pair; nothing of what no run knows.

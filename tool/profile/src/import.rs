@@ -14,8 +14,10 @@ use crate::profile::Profile;
 use crate::snapshot::{self, SnapshotError};
 use crate::traces::recording::{self as traces, End, Unread};
 use crate::traces::seen::Seen;
+use names::{apart, method_names};
 
 mod collapsed;
+mod names;
 mod pprof;
 pub mod recording;
 mod speedscope;

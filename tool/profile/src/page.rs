@@ -25,7 +25,7 @@ use serde::Serialize;
 use crate::diff::condition::Judgements;
 use crate::diff::{self, Comparison, Pair, Presence};
 use crate::profile::{
-    Amounts, Column, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Ratio, Sampled, Tree,
+    Amounts, Column, Errors, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Quantity, Ratio, Sampled, Tree,
 };
 use crate::report::{json, text};
 use crate::snapshot::columns::{self, Other};
@@ -51,6 +51,8 @@ struct Block {
     at_least: Vec<usize>,
     #[serde(skip_serializing_if = "Sampled::is_empty")]
     sampled: Sampled,
+    /// Of metrics that are in columns, how uncertain values are together.
+    errors: Vec<Errors>,
 }
 
 /// A method's names, for machines and for people.
@@ -208,7 +210,7 @@ pub fn write_diff(comparison: &Comparison<'_>, judgements: Judgements<'_>, out: 
         return Err(io::Error::new(io::ErrorKind::Unsupported, SEVERAL_RUNS));
     };
     let mut head = Vec::new();
-    diff::text::introduction(comparison, &mut head)?;
+    diff::text::introduction(comparison, &Quantity::TOTAL, &mut head)?;
     let mut foot = Vec::new();
     diff::text::conditions(comparison, judgements, &mut foot)?;
     let title = format!("{} → {}", before.file, after.file);
@@ -282,7 +284,7 @@ fn columns_of(
             let amount = comparison.amount(run, at, &side(comparison.node(node)).unwrap_or_default());
             (amount.own, amount.own_error)
         });
-        (metric.column_of(&tree.nodes, own), metric.is_uncertain)
+        (comparison.metric_of(run, at).column_of(&tree.nodes, own), metric.is_uncertain)
     };
     columns.map(column).collect()
 }
@@ -299,6 +301,7 @@ fn block(tree: &Tree, others: &[Other<'_>], incomplete: &[bool], data: &mut Vec<
         handed: handed.collect(),
         at_least: at_least.collect(),
         sampled: tree.sampled.clone(),
+        errors: others.iter().map(|(column, _)| column.map_or(Errors::Added, Column::errors)).collect(),
     }
 }
 

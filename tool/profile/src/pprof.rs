@@ -78,4 +78,6 @@ pub(crate) struct Function {
     pub(crate) name: i64,
     #[prost(int64, tag = "3")]
     pub(crate) system_name: i64,
+    #[prost(int64, tag = "4")]
+    pub(crate) filename: i64,
 }

@@ -157,6 +157,9 @@ pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
     if !indices_hold(&profile) {
         return Err(frames.misunderstood("it speaks of methods that it does not name"));
     }
+    if profile.imported.is_some() && profile.counted.is_empty() {
+        return Err(frames.misunderstood("it counts nothing"));
+    }
     if let Err(what) = check_metrics(&mut profile.counted, &layout).and_then(|()| check_tracks(&mut profile.tracks)) {
         return Err(frames.misunderstood(what));
     }

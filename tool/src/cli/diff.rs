@@ -189,21 +189,19 @@ pub(super) fn run(arguments: &DiffArgs) -> ExitCode {
     let comparison = diff::compare(&before, &after, per);
     let of_shares: Vec<Vec<(String, Profile)>>;
     let sides: Vec<Vec<Run<'_>>>;
-    let count_anything = loaded.iter().flatten().all(|(_, profile)| !profile.metrics().is_empty());
-    let comparison = match comparison.metrics.is_empty() {
+    let shown = arguments.metric.iter().map(|id| Quantity::of(id, Part::Own));
+    let asked_for: Vec<Quantity> = shown.chain(arguments.by.as_deref().map(Quantity::from)).collect();
+    let comparison = match are_shares_meant(&comparison, &asked_for, &conditions) {
         false => comparison,
-        true if count_anything => {
+        true => {
             of_shares = as_shares(&loaded);
             sides = of_shares.iter().map(|side| runs(side)).collect();
             diff::compare(&sides[0], &sides[1], per)
         }
-        true => return fail(1, "one of the files counts nothing: there is nothing to compare"),
     };
-    let shown = arguments.metric.iter().map(|id| Quantity::of(id, Part::Own));
-    let mut asked_for = shown.chain(arguments.by.as_deref().map(Quantity::from));
-    if let Some(absent) = asked_for.find(|quantity| comparison.metric(quantity).is_none()) {
+    if let Some(absent) = asked_for.iter().find(|quantity| comparison.metric(quantity).is_none()) {
         let ids: Vec<&str> = comparison.all_metrics().map(|metric| &*metric.id).collect();
-        let id = if absent.part == Part::Total { format!("{}.total", absent.id) } else { absent.id.into_owned() };
+        let id = if absent.part == Part::Total { format!("{}.total", absent.id) } else { absent.id.to_string() };
         return fail(1, &format!("not all profiles have a metric {id}. They have {}", ids.join(", ")));
     }
     let judge = |condition: Condition| {
@@ -230,7 +228,15 @@ fn load(files: &[PathBuf]) -> Result<Vec<(String, Profile)>, import::ImportError
     files.iter().map(|file| Ok((file.display().to_string(), import::load(file)?))).collect()
 }
 
-/// The same files, where none counts what all others do.
+/// Whether files have to be compared by shares: where none counts what all others do, and of different kinds, unless a metric is asked for by name
+/// that all have.
+fn are_shares_meant(comparison: &Comparison<'_>, asked_for: &[Quantity], conditions: &[Condition]) -> bool {
+    let mut quantities = asked_for.iter().chain(conditions.iter().map(Condition::quantity));
+    let is_named = |quantity: &Quantity| !quantity.is_time() && comparison.metric(quantity).is_some();
+    comparison.metrics.is_empty() || comparison.is_of_different_kinds() && !quantities.any(is_named)
+}
+
+/// The same files, by shares.
 fn as_shares(sides: &[Vec<(String, Profile)>; 2]) -> Vec<Vec<(String, Profile)>> {
     let all: Vec<&Profile> = sides.iter().flatten().map(|(_, profile)| profile).collect();
     let mut shares = diff::shares(&all).into_iter();

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::looks::Looks;
 use crate::import::recording::{cut, display_name};
-use crate::pattern::JDK_PACKAGES;
+use crate::pattern::{JDK_PACKAGES, stable_name};
 use crate::profile::MethodIndex;
 use headwater_profile::build::Builder;
 
@@ -35,7 +35,7 @@ pub(super) struct Paths {
 impl Paths {
     pub(super) fn of(builder: &mut Builder, recorded: &Recorded, looks: &Looks, has_lines: bool) -> Paths {
         let line_of = |line: u32| (has_lines && line > 0).then_some(line);
-        let names: Vec<String> = recorded.methods.iter().map(|machine| without_address(machine)).collect();
+        let names: Vec<String> = recorded.methods.iter().map(|machine| stable_name(machine).into_owned()).collect();
         let full = full_names(&names);
         let mut method = |machine: &str, line: Option<u32>| {
             let shown = if machine.is_empty() { "[unknown]".to_owned() } else { display_name(machine) };
@@ -56,8 +56,8 @@ impl Paths {
             .frames
             .iter()
             .map(|(name, line)| {
-                let name = without_address(name);
-                method(full.get(name.as_str()).copied().flatten().unwrap_or(&name), line_of(*line))
+                let name = stable_name(name);
+                method(full.get(&*name).copied().flatten().unwrap_or(&name), line_of(*line))
             })
             .collect();
         let path = |frames: &mut dyn Iterator<Item = &(MethodIndex, String, bool)>| {
@@ -144,36 +144,9 @@ fn full_names(machines: &[String]) -> FxHashMap<&str, Option<&str>> {
     full
 }
 
-/// A hidden class's name has an address and a number in it, which say nothing, and which every class of a lambda has others of.
-fn without_address(machine: &str) -> String {
-    let marks = ["/0x", "+0x", ".0x"];
-    let Some((class, rest)) = marks.iter().find_map(|mark| machine.split_once(mark)) else { return machine.to_owned() };
-    let rest = rest.trim_start_matches(|c: char| c.is_ascii_hexdigit() || c == '+');
-    let rest = match rest.strip_prefix(['/', '.']) {
-        Some(number) if number.starts_with(|c: char| c.is_ascii_digit()) => {
-            number.trim_start_matches(|c: char| c.is_ascii_digit())
-        }
-        _ => rest,
-    };
-    format!("{class}{rest}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_lambdas_class_is_the_same_in_dumps_and_recordings() {
-        for name in [
-            "a.B$$Lambda$14/0x0000000800c03000.run()V",
-            "a.B$$Lambda$14.0x0000000800c03000.run()V",
-            "a.B$$Lambda$14+0x0000000800c03000/1234.run()V",
-            "a.B$$Lambda$14+0x0000000800c03000.1234.run()V",
-            "a.B$$Lambda$14.run()V",
-        ] {
-            assert_eq!(without_address(name), "a.B$$Lambda$14.run()V", "{name}");
-        }
-    }
 
     #[test]
     fn a_name_that_several_methods_have_is_none_of_them() {

@@ -21,7 +21,7 @@ mod near;
 #[cfg(test)]
 mod tests;
 
-pub use names::{Detail, class_name, detailed_name, display_name, java_name};
+pub use names::{Detail, class_name, detailed_name, display_name, java_name, stable_name};
 pub use near::near_misses;
 
 use glob::{Glob, Star};

@@ -5,6 +5,8 @@
 
 use rustc_hash::FxHashSet;
 
+use headwater_terms::pattern::stable_name;
+
 use super::header::{self, number};
 use super::{Dump, FoundWait, Frame, Kind, LockIndex, LockKey, Owned, State, Thread, Wait, WaitKind};
 
@@ -323,12 +325,5 @@ fn frame_of(text: &str) -> Frame {
     let (method, source) = text.rsplit_once('(').unwrap_or((text, ")"));
     let source = source.trim_end_matches(')');
     let source = source.rsplit_once('/').map_or(source, |(_, source)| source);
-    Frame { method: without_addresses(method), source: source.to_owned() }
-}
-
-/// A hidden class's name ends with an address, which says nothing and differs between equal stacks.
-pub(super) fn without_addresses(method: &str) -> String {
-    let Some((class, rest)) = method.split_once("/0x") else { return method.to_owned() };
-    let rest = rest.trim_start_matches(|c: char| c.is_ascii_hexdigit() || c == '+');
-    format!("{class}{rest}")
+    Frame { method: stable_name(method).into_owned(), source: source.to_owned() }
 }

@@ -4,10 +4,10 @@
 //! moment; and since JDK 25 or so their monitors, by identity hash codes where the other has addresses. Platform threads are in both,
 //! which says what object is which. Owners of `java.util.concurrent` locks are in neither, if they are virtual threads.
 
+use headwater_terms::pattern::stable_name;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
-use super::read::without_addresses;
 use super::{Dump, Frame, Kind, LockIndex, LockKey, Owned, State, Thread, Wait, WaitKind};
 
 #[derive(Deserialize)]
@@ -205,5 +205,5 @@ fn frame(text: &str) -> Frame {
     // A hidden class has a `/` of its own, before its address.
     let end = method.find("/0x").unwrap_or(method.len());
     let begin = method[..end].rfind('/').map_or(0, |slash| slash + 1);
-    Frame { method: without_addresses(&method[begin..]), source: source.trim_end_matches(')').to_owned() }
+    Frame { method: stable_name(&method[begin..]).into_owned(), source: source.trim_end_matches(')').to_owned() }
 }

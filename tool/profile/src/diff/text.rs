@@ -32,9 +32,9 @@ pub fn write(
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    introduction(comparison, out)?;
-    let mut lines = Lines { style, out: &mut *out };
     let view = View { comparison, selection };
+    introduction(comparison, &view.whole(), out)?;
+    let mut lines = Lines { style, out: &mut *out };
     view.methods(&mut lines)?;
     view.nodes(&mut lines)?;
     if !judgements.is_empty() {
@@ -43,8 +43,8 @@ pub fn write(
     conditions(comparison, judgements, out)
 }
 
-/// What is compared, and how the whole changed.
-pub(crate) fn introduction(comparison: &Comparison<'_>, out: &mut impl Write) -> io::Result<()> {
+/// What is compared, and how much the whole has of a quantity.
+pub(crate) fn introduction(comparison: &Comparison<'_>, quantity: &Quantity, out: &mut impl Write) -> io::Result<()> {
     let out = &mut Printable(out);
     for (which, runs) in [("before", &comparison.before), ("after ", &comparison.after)] {
         for (index, run) in runs.iter().enumerate() {
@@ -58,12 +58,18 @@ pub(crate) fn introduction(comparison: &Comparison<'_>, out: &mut impl Write) ->
     for note in comparison.notes() {
         writeln!(out, "note: {note}")?;
     }
-    let unit = comparison.metric(&Quantity::TOTAL).map_or(Unit::Nanoseconds, |metric| metric.unit);
-    let whole = comparison.change(comparison.whole(), &Quantity::TOTAL);
-    let subject = match comparison.per {
-        Per::RootCall => "a root call took",
-        Per::Run if comparison.knows_what_roots_are() => "the roots took",
-        Per::Run => "all stacks have",
+    let metric = comparison.metric(quantity);
+    let unit = metric.map_or(Unit::Nanoseconds, |metric| metric.unit);
+    let whole = comparison.change(comparison.whole(), quantity);
+    let (subject, verb) = match comparison.per {
+        Per::RootCall => ("a root call", ["took", "has"]),
+        Per::Run if comparison.knows_what_roots_are() => ("the roots", ["took", "have"]),
+        Per::Run => ("all stacks", ["took", "have"]),
+    };
+    // Of time everybody knows that it passes.
+    let (verb, of) = match metric.filter(|metric| !metric.is_time()) {
+        Some(metric) => (verb[1], format!(" ({})", metric.title)),
+        None => (verb[0], String::new()),
     };
     let error = amount(whole.error, unit);
     let verdict = match (whole.is_known(), whole.is_real()) {
@@ -77,7 +83,7 @@ pub(crate) fn introduction(comparison: &Comparison<'_>, out: &mut impl Write) ->
     };
     writeln!(
         out,
-        "\n{subject} {} before and {} after{means}: {verdict}",
+        "\n{subject} {verb} {}{of} before and {} after{means}: {verdict}",
         amount(whole.before, unit),
         amount(whole.after, unit),
     )
@@ -163,6 +169,12 @@ struct View<'a> {
 }
 
 impl View<'_> {
+    /// What is told of the whole: of what is chosen with what is called, or of time.
+    fn whole(&self) -> Quantity {
+        let chosen = Quantity { part: Part::Total, ..self.quantity(Part::Total) };
+        if self.comparison.metric(&chosen).is_some() { chosen } else { Quantity::TOTAL }
+    }
+
     /// What changes are listed of, by default this part.
     fn quantity(&self, part: Part) -> Quantity {
         match (&self.selection.by, self.selection.metrics.first()) {
@@ -341,7 +353,7 @@ impl View<'_> {
                 let has_part = |id: &String| self.comparison.metric(&same_part(id)).is_some();
                 others.iter().map(|id| if has_part(id) { same_part(id) } else { Quantity::of(id, Part::Own) }).collect()
             }
-            _ => vec![Quantity::CALLS],
+            _ => self.comparison.metric(&Quantity::CALLS).map(|_| Quantity::CALLS).into_iter().collect(),
         }
     }
 

@@ -93,7 +93,7 @@ pub(super) fn write(
     for (id, function) in (1..).zip(&functions.all) {
         let name = strings.get(&function.label);
         let system_name = strings.get(&function.machine);
-        group.function.push(schema::Function { id, name, system_name });
+        group.function.push(schema::Function { id, name, system_name, filename: 0 });
         group.location.push(schema::Location { id, line: vec![schema::Line { function_id: id }] });
     }
     group.string_table = strings.all;

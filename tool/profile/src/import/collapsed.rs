@@ -1,13 +1,16 @@
 //! Collapsed stacks: frames joined by semicolons, the root first, a space, and a number.
 
-use headwater_terms::pattern;
-
-use super::Builder;
-use crate::build::SAMPLES;
+use super::{Builder, method_names};
+use crate::build::{SAMPLES, Whole};
 use crate::profile::Unit;
 
 /// What the kinds of frames are marked by, where they are.
 const MARKS: [&str; 5] = ["_[j]", "_[i]", "_[k]", "_[0]", "_[1]"];
+
+/// Nobody takes so many samples: then weights are of something else,
+const MOST_SAMPLES: u64 = 1_000_000_000;
+/// which is called so.
+const WEIGHT: &str = "weight";
 
 /// Whether a text, which may be cut, begins with a stack and its weight; with what can be one, if it is cut before the weight.
 pub(super) fn begins_with(text: &str, is_cut: bool) -> bool {
@@ -31,7 +34,9 @@ fn is_none(line: &str) -> bool {
 pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
     let text = str::from_utf8(bytes).map_err(|error| format!("it is no UTF-8 from byte {} on", error.valid_up_to()))?;
     let mut builder = Builder::default();
-    let metric = builder.metric(SAMPLES, Unit::Count);
+    let mut least = u64::MAX;
+    let mut stacks = Vec::new();
+    let mut whole = Whole::default();
     for (line, number) in text.lines().zip(1..) {
         if is_none(line) {
             continue;
@@ -50,11 +55,27 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
         let stack: Vec<_> = frames
             .into_iter()
             .map(|frame| {
-                let (machine, display) = names(frame);
+                let frame = MARKS.iter().find_map(|mark| frame.strip_suffix(mark)).unwrap_or(frame);
+                let (machine, display) = method_names(frame);
                 builder.method(&machine, &display)
             })
             .collect();
-        builder.add_stack(thread, stack, [(metric, weight.round() as u64)]);
+        let weight = whole.of(weight);
+        least = if weight > 0 { least.min(weight) } else { least };
+        stacks.push((thread, stack, weight));
+    }
+    // What a weight is of, nobody says: of samples, or as many bytes or ns as some stand for.
+    let sum = stacks.iter().map(|(_, _, weight)| weight).fold(0_u64, |sum, weight| sum.saturating_add(*weight));
+    let metric = match sum {
+        MOST_SAMPLES.. => builder.metric(WEIGHT, Unit::Count),
+        _ => {
+            let samples = builder.metric(SAMPLES, Unit::Count);
+            builder.grain(samples, if least == u64::MAX { 1 } else { least });
+            samples
+        }
+    };
+    for (thread, stack, weight) in stacks {
+        builder.add_stack(thread, stack, [(metric, weight)]);
     }
     Ok(builder)
 }
@@ -63,29 +84,4 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
 fn thread(frame: &str) -> Option<&str> {
     let inner = frame.strip_prefix('[')?.strip_suffix(']')?;
     inner.contains("tid=").then_some(inner)
-}
-
-/// A frame's names, for machines and for people, without a mark: of a class as Java writes it (`com/acme/Shop.checkout` is
-/// `com.acme.Shop.checkout`), and where it has its signature (`(Ljava/lang/String|)V`), as everywhere here.
-fn names(frame: &str) -> (String, String) {
-    let frame = MARKS.iter().find_map(|mark| frame.strip_suffix(mark)).unwrap_or(frame);
-    let (name, signature) = frame.split_at(frame.find('(').unwrap_or(frame.len()));
-    let has_package = name.rfind('/').is_some_and(|slash| name[slash..].contains('.'));
-    let is_java = !name.contains(' ') && (has_package || is_descriptor(signature));
-    match name.rsplit_once('.').filter(|_| is_java) {
-        Some((class, method)) if !signature.is_empty() => {
-            let signature = signature.replace('|', ";");
-            (format!("{}{signature}", name.replace('/', ".")), pattern::display_name(class, method, &signature))
-        }
-        Some(_) => (name.replace('/', "."), name.replace('/', ".")),
-        None => (frame.to_owned(), frame.to_owned()),
-    }
-}
-
-/// Whether a signature is Java's: it has a result behind its parameters.
-fn is_descriptor(signature: &str) -> bool {
-    let result = signature.rsplit_once(')').map_or("", |(_, result)| result);
-    let element = result.trim_start_matches('[');
-    matches!(element, "B" | "C" | "D" | "F" | "I" | "J" | "S" | "Z" | "V")
-        || element.starts_with('L') && element.ends_with(['|', ';'])
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 use prost::Message;
 use rustc_hash::FxHashMap;
 
-use super::Builder;
-use crate::build::{scaled, unit};
+use super::{Builder, apart, method_names};
+use crate::build::{Whole, unit};
 use crate::pprof;
-use crate::profile::MethodIndex;
+use crate::profile::{MethodIndex, Unit};
+use crate::report::units::plural;
 
 pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
     let file = pprof::Profile::decode(bytes).map_err(|error| format!("its messages are malformed ({error})"))?;
@@ -29,25 +30,35 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
     let mut metrics = vec![None; file.sample_type.len()];
     for index in order {
         let kind = file.sample_type[index];
-        let (unit, factor) = unit(text(kind.unit)?);
-        let metric = builder.metric(text(kind.r#type)?, unit);
+        let (title, name) = (text(kind.r#type)?, text(kind.unit)?);
+        let (metric, factor) = match unit(name) {
+            Some((unit, factor)) => (builder.metric(title, unit), factor),
+            None => (builder.metric(&format!("{title} ({name})"), Unit::Count), 1.0),
+        };
         // Of so much, each stack is one sample.
         if file.period_type == Some(kind) && file.period > 1 {
-            builder.grain(metric, scaled(file.period as f64, factor));
+            builder.grain(metric, Whole::default().of(file.period as f64 * factor));
         }
-        metrics[index] = Some((metric, factor));
+        metrics[index] = Some((metric, factor, Whole::default()));
     }
 
-    let functions: FxHashMap<u64, &pprof::Function> =
-        file.function.iter().map(|function| (function.id, function)).collect();
+    let named = |function: &pprof::Function| Ok::<_, String>((text(function.name)?, text(function.filename)?));
+    let names = apart(&file.function.iter().map(named).collect::<Result<Vec<_>, _>>()?);
+    let functions: FxHashMap<u64, (&pprof::Function, &String)> =
+        file.function.iter().zip(&names).map(|(function, name)| (function.id, (function, name))).collect();
     let mut locations: FxHashMap<u64, Vec<MethodIndex>> = FxHashMap::default();
     for location in &file.location {
         let mut frames = Vec::with_capacity(location.line.len());
         for line in &location.line {
             let function = functions.get(&line.function_id);
-            let function = function.ok_or_else(|| format!("it has no function number {}", line.function_id))?;
-            let (name, system_name) = (text(function.name)?, text(function.system_name)?);
-            frames.push(builder.method(if system_name.is_empty() { name } else { system_name }, name));
+            let (function, name) = function.ok_or_else(|| format!("it has no function number {}", line.function_id))?;
+            let system_name = text(function.system_name)?;
+            // Of most tools' files it is the same name once more.
+            let (machine, display) = match system_name.is_empty() || system_name == text(function.name)? {
+                true => method_names(name),
+                false => (system_name.to_owned(), (*name).clone()),
+            };
+            frames.push(builder.method(&machine, &display));
         }
         if frames.is_empty() {
             let name = format!("[unknown {}]", location.id);
@@ -55,6 +66,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
         }
         locations.insert(location.id, frames);
     }
+    let mut negative = 0;
     for sample in &file.sample {
         let label = |wanted: &str| {
             let found = sample.label.iter().find(|label| text(label.key) == Ok(wanted) && label.str != 0);
@@ -70,14 +82,17 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
         if sample.value.len() != metrics.len() {
             return Err(format!("a sample has {} values, and there are {} kinds", sample.value.len(), metrics.len()));
         }
-        let values = metrics.iter().zip(&sample.value).filter_map(|(metric, value)| {
-            let (metric, factor) = (*metric)?;
-            Some((
-                metric,
-                if factor == 1.0 { u64::try_from(*value).unwrap_or(0) } else { scaled(*value as f64, factor) },
-            ))
+        negative += sample.value.iter().filter(|value| **value < 0).count() as u64;
+        let values = metrics.iter_mut().zip(&sample.value).filter_map(|(metric, value)| {
+            let (metric, factor, whole) = metric.as_mut()?;
+            let value = u64::try_from(*value).unwrap_or(0);
+            Some((*metric, if *factor == 1.0 { value } else { whole.of(value as f64 * *factor) }))
         });
         builder.add_stack(thread, stack, values.collect::<Vec<_>>());
+    }
+    if negative > 0 {
+        let values = plural(negative, "value is", "values are");
+        builder.notes.push(format!("{values} negative, and left out: the file is of a difference"));
     }
     let positive = |value: i64| u64::try_from(value).unwrap_or(0);
     builder.recorded = (positive(file.time_nanos) / 1_000_000_000, Duration::from_nanos(positive(file.duration_nanos)));

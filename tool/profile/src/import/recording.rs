@@ -8,8 +8,9 @@ use headwater_terms::pattern;
 use rustc_hash::FxHashMap;
 
 use super::Builder;
-use crate::build::{MetricIndex, ThreadIndex};
+use crate::build::{MetricIndex, NO_STACK, ThreadIndex};
 use crate::profile::{MethodIndex, NodeIndex, Slice, Track};
+use crate::report::units::{bytes, plural};
 use measures::{MEASURES, Measure, Sum};
 
 pub mod locks;
@@ -17,9 +18,9 @@ mod measures;
 
 /// Threads may share stacks, so that their trees take more room than the recording: so many nodes for each of its bytes at most.
 const NODES_A_BYTE: usize = 8;
-/// Virtual threads are too many to be told apart.
 /// What is above a stack that is cut.
 const CUT: &str = "[deeper than was recorded]";
+/// Virtual threads are too many to be told apart.
 const VIRTUAL: &str = "virtual threads";
 
 pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
@@ -129,8 +130,8 @@ fn notes(recorded: &Recorded, wholes: &FxHashMap<EventKind, Sum>) -> Vec<String>
                 && one.value.split(' ').next() != Some(is_none)
                 && one.kind.has_place()
                 && wholes.contains_key(&one.kind)
-                // By their weights, allocations that are left out are in those that are not.
-                && one.kind != EventKind::AllocationSample
+                // By their weights, what is left out is in what is not.
+                && !matches!(one.kind, EventKind::AllocationSample | EventKind::CpuTimeSample)
         };
         let mut told: Vec<(EventKind, &str)> =
             recorded.settings.iter().filter(is_told).map(|one| (one.kind, one.value.as_str())).collect();
@@ -139,6 +140,12 @@ fn notes(recorded: &Recorded, wholes: &FxHashMap<EventKind, Sum>) -> Vec<String>
         if !names.is_empty() {
             notes.push(format!("{what}: {}", names.join(", ")));
         }
+    }
+    if recorded.lost_bytes > 0 {
+        notes.push(format!("the JVM lost {} of events, in full buffers", bytes(recorded.lost_bytes)));
+    }
+    if recorded.lost_samples > 0 {
+        notes.push(format!("the JVM lost {} of CPU time", plural(recorded.lost_samples, "sample", "samples")));
     }
     notes
 }
@@ -173,7 +180,7 @@ impl<'a> Trees<'a> {
             namesakes,
             methods: methods(builder, &recorded.methods),
             cut: cut(builder),
-            none: builder.method("[no stack]", "[no stack]"),
+            none: builder.method(NO_STACK, NO_STACK),
             threads: vec![None; recorded.threads.len()],
             paths: Vec::new(),
             known_paths: FxHashMap::default(),

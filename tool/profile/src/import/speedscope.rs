@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::Builder;
-use crate::build::{SAMPLES, scaled, unit};
+use super::{Builder, apart, method_names};
+use crate::build::{SAMPLES, Whole, unit};
 use crate::profile::{MethodIndex, NodeIndex, Unit};
 
 #[derive(Deserialize)]
@@ -31,6 +31,8 @@ struct Shared {
 #[derive(Deserialize)]
 struct Frame {
     name: String,
+    #[serde(default)]
+    file: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -63,15 +65,22 @@ struct Event {
 pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
     let file: File = serde_json::from_slice(bytes).map_err(|error| format!("it is malformed ({error})"))?;
     let mut builder = Builder::default();
-    let methods: Vec<MethodIndex> =
-        file.shared.frames.iter().map(|frame| builder.method(&frame.name, &frame.name)).collect();
+    let named = |frame: &'_ Frame| (frame.name.clone(), frame.file.clone().unwrap_or_default());
+    let named: Vec<(String, String)> = file.shared.frames.iter().map(named).collect();
+    let named: Vec<(&str, &str)> = named.iter().map(|(name, file)| (&**name, &**file)).collect();
+    let mut method = |name: &String| {
+        let (machine, display) = method_names(name);
+        builder.method(&machine, &display)
+    };
+    let methods: Vec<MethodIndex> = apart(&named).iter().map(&mut method).collect();
     let method = |frame: usize| methods.get(frame).copied().ok_or_else(|| format!("it has no frame number {frame}"));
     let is_ours = file.exporter.is_some_and(|exporter| exporter.starts_with("headwater"));
     let several = file.profiles.len() > 1;
     let of_each = file.profiles.len().checked_div(file.metrics.len()).unwrap_or_default().max(1);
     for (at, part) in file.profiles.iter().enumerate() {
         let (Part::Sampled { name, unit: of, .. } | Part::Evented { name, unit: of, .. }) = part;
-        let (unit, factor) = unit(of);
+        let (unit, factor) = unit(of).unwrap_or((Unit::Count, 1.0));
+        let mut whole = Whole::default();
         // Ours have a profile of each metric, named `[thread]: metric`.
         let (name, title) = match name.rsplit_once("]: ").filter(|_| is_ours) {
             Some((name, title)) => (format!("{name}]"), title),
@@ -90,7 +99,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
                 }
                 for (stack, weight) in samples.iter().zip(weights) {
                     let stack = stack.iter().map(|frame| method(*frame)).collect::<Result<Vec<_>, _>>()?;
-                    builder.add_stack(thread, stack, [(metric, scaled(*weight, factor))]);
+                    builder.add_stack(thread, stack, [(metric, whole.of(*weight * factor))]);
                 }
             }
             Part::Evented { start_value, end_value, events, .. } => {
@@ -98,7 +107,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
                 let mut last = *start_value;
                 let mut give = |open: &[(MethodIndex, NodeIndex)], at: f64, builder: &mut Builder| {
                     if let Some((_, node)) = open.last() {
-                        builder.add(thread, *node, metric, scaled(at - last, factor));
+                        builder.add(thread, *node, metric, whole.of((at - last) * factor));
                     }
                     last = at;
                 };

@@ -167,7 +167,7 @@ fn speedscopes_samples_have_units() {
 fn pprofs_inlined_frames_are_frames_and_its_default_leads() {
     use crate::pprof::{Function, Line, Location, Profile as File, Sample, ValueType};
     let texts = ["", "alloc_space", "bytes", "cpu", "microseconds", "outer", "inlined", "leaf"];
-    let function = |id, name| Function { id, name, system_name: 0 };
+    let function = |id, name| Function { id, name, system_name: 0, filename: 0 };
     let file = File {
         sample_type: vec![ValueType { r#type: 1, unit: 2 }, ValueType { r#type: 3, unit: 4 }],
         default_sample_type: 3,
@@ -194,6 +194,103 @@ fn pprofs_inlined_frames_are_frames_and_its_default_leads() {
     let columns = profile.columns(&profile.merged);
     let cpu = profile.metric("cpu").expect("cpu").at_node(&profile.merged, &columns, NodeIndex(0));
     assert_eq!((cpu.total, cpu.total_error), (7_000, 4_582));
+}
+
+/// A profile of each format, with samples that stand for more than one of a unit.
+fn of_each_format() -> Vec<Profile> {
+    use crate::pprof::{Function, Line, Location, Profile as File, Sample, ValueType};
+    let line = |function_id| vec![Line { function_id }];
+    let kinds = vec![ValueType { r#type: 1, unit: 2 }, ValueType { r#type: 3, unit: 4 }];
+    let pprof = File {
+        sample_type: kinds.clone(),
+        sample: vec![
+            Sample { location_id: vec![2, 1], value: vec![9_000, 3], label: Vec::new() },
+            Sample { location_id: vec![1], value: vec![-5_000, 4], label: Vec::new() },
+            Sample { location_id: Vec::new(), value: vec![3_000, 1], label: Vec::new() },
+        ],
+        location: vec![Location { id: 1, line: line(1) }, Location { id: 2, line: line(2) }],
+        function: vec![
+            Function { id: 1, name: 5, system_name: 0, filename: 0 },
+            Function { id: 2, name: 6, system_name: 6, filename: 0 },
+        ],
+        string_table: ["", "cpu", "nanoseconds", "turns", "rounds", "outer", "com/acme/Shop$$Lambda$3.0x7f00.call"]
+            .map(str::to_owned)
+            .to_vec(),
+        period_type: Some(kinds[0]),
+        period: 1_000,
+        ..File::default()
+    };
+    let speedscope = r#"{"$schema":"https://www.speedscope.app/file-format-schema.json",
+        "shared":{"frames":[{"name":"f","file":"a.js"},{"name":"f","file":"b.js"}]},
+        "profiles":[{"type":"sampled","name":"x","unit":"none","samples":[[0],[0,1],[]],"weights":[2.5,3.5,1]}]}"#;
+    let happened = |kind, amount, stack| Happened { kind, at_ns: 1, duration_ns: 0, amount, stack, lock: None };
+    let stack = &[["a/b/C", "run", "()V"]][..];
+    let allocated = |weight| happened("jdk.ObjectAllocationSample", ("weight", weight), stack);
+    let lost = happened("jdk.CPUTimeSamplesLost", ("lostSamples", 81), &[]);
+    let recording = recording_of(4711, &[allocated(700), allocated(900), lost]);
+    let collapsed = b"[a tid=1];a;b 512000\n[b tid=2];a;b 1024000\na;c 512000\n";
+    [&collapsed[..], &pprof.encode_to_vec(), speedscope.as_bytes(), &recording].map(imported).into()
+}
+
+#[test]
+fn what_is_imported_is_the_same_after_it_was_saved() {
+    for profile in of_each_format() {
+        let format = profile.imported.clone();
+        let mut saved = Vec::new();
+        crate::snapshot::write(&profile, &mut saved).expect("memory takes it");
+        let back = imported(&saved);
+        assert!(back.metrics() == profile.metrics(), "{format:?}");
+        assert!(profile.metrics().iter().any(|metric| metric.is_uncertain), "{format:?}");
+        assert!(back.merged == profile.merged, "{format:?}: {:?} {:?}", back.merged.counted, profile.merged.counted);
+        assert!(back.threads == profile.threads, "{format:?}");
+    }
+}
+
+#[test]
+fn nothing_of_a_file_is_lost_and_what_is_left_out_is_said() {
+    let [collapsed, pprof, speedscope, recording] = &of_each_format()[..] else { panic!("four") };
+    assert_eq!(recording.notes, ["the JVM lost 81 samples of CPU time"]);
+    // Each is of so many bytes at least, not one of millions of samples.
+    let whole = |profile: &Profile, id: &str| {
+        let (metric, columns) = (profile.metric(id).expect(id), profile.columns(&profile.merged));
+        let of = |at| metric.at_node(&profile.merged, &columns, NodeIndex(at));
+        let roots = (0..profile.merged.nodes.len()).filter(|at| profile.merged.nodes[*at].parent.is_none());
+        roots.map(of).map(|amount| (amount.total, amount.total_error)).collect::<Vec<_>>()
+    };
+    assert_eq!(whole(collapsed, "samples"), [(2_048_000, 1_024_000)]);
+    assert_eq!(whole(pprof, "cpu"), [(9_000, 3_000), (3_000, 1_732)]);
+    assert_eq!(whole(pprof, "turns--rounds"), [(7, 0), (1, 0)]);
+    assert_eq!(pprof.notes, ["1 value is negative, and left out: the file is of a difference"]);
+    let names = |profile: &Profile| profile.methods.iter().map(|method| method.display.clone()).collect::<Vec<_>>();
+    assert_eq!(names(pprof), ["outer", "com.acme.Shop$$Lambda.call", "[no stack]"]);
+    assert_eq!(names(speedscope), ["f [a.js]", "f [b.js]", "[no stack]"]);
+    assert_eq!(whole(speedscope, "samples").iter().map(|(total, _)| total).sum::<u64>(), 7);
+    let fractions = imported("a;b 0.4\n".repeat(1_000).as_bytes());
+    assert_eq!(whole(&fractions, "samples")[0].0, 400);
+    let times = imported(b"a;b 3000000000\na;c 1\n");
+    assert_eq!(whole(&times, "weight"), [(3_000_000_001, 0)]);
+}
+
+#[test]
+fn a_file_that_counts_nothing_has_every_report() {
+    let nothing =
+        r#"{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[]},"profiles":[]}"#;
+    let profile = imported(nothing.as_bytes());
+    for view in [View::Tree, View::Flat, View::Callers] {
+        let options = Options { view, ..Options::default() };
+        let mut out = Vec::new();
+        report::json::write(&profile, &options, &mut out).expect("memory takes it");
+        report::text::write(&profile, &options, &report::text::Style::default(), &mut out).expect("memory takes it");
+    }
+    for format in [export::Format::Csv, export::Format::Pprof, export::Format::Speedscope] {
+        exported(format, &profile, Trees::Merged);
+    }
+    let mut profile = profile;
+    profile.counted.clear();
+    profile.merged.counted.clear();
+    let mut saved = Vec::new();
+    crate::snapshot::write(&profile, &mut saved).expect("memory takes it");
+    assert!(complaint(&saved).contains("it counts nothing"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Everything that is known of a method, or of a node: one row of a report.
 
-use super::column::PartOfTime;
+use super::column::{Errors, PartOfTime};
 use super::sampled::{BySamples, Chances, Said};
 use super::{Amount, Columns, CpuSamples, MethodIndex, Metric, Node, NodeIndex, Profile, Tree};
 
@@ -153,7 +153,7 @@ impl<'a> NodeAmounts<'a> {
         let node = &self.tree.nodes[index.0];
         self.columns
             .iter()
-            .map(move |column| if column.is_of_time() { of(node, &column.at(index)) } else { (0.0, 0.0) })
+            .map(move |column| if column.errors() == Errors::OfTime { of(node, &column.at(index)) } else { (0.0, 0.0) })
     }
 
     /// The row, to which all is added: what its samples say is as uncertain as they are together, and so are parts of the time.
@@ -165,10 +165,18 @@ impl<'a> NodeAmounts<'a> {
         }
         let Amounts { self_ns, total_ns, error_ns, total_error_ns, .. } = amounts;
         for ((column, amount), (own, total)) in self.columns.iter().zip(&mut amounts.columns).zip(besides) {
-            if column.is_of_time() {
-                let part = |ns, error_ns, time_ns, time_error_ns| PartOfTime { ns, error_ns, time_ns, time_error_ns };
-                amount.own_error = part(amount.own, amount.own_error, self_ns, error_ns).joined(own);
-                amount.total_error = part(amount.total, amount.total_error, total_ns, total_error_ns).joined(total);
+            match column.errors() {
+                Errors::Added => {}
+                Errors::OfTime => {
+                    let part =
+                        |ns, error_ns, time_ns, time_error_ns| PartOfTime { ns, error_ns, time_ns, time_error_ns };
+                    amount.own_error = part(amount.own, amount.own_error, self_ns, error_ns).joined(own);
+                    amount.total_error = part(amount.total, amount.total_error, total_ns, total_error_ns).joined(total);
+                }
+                Errors::OfSamples(grain) => {
+                    amount.own_error = Errors::of_samples(amount.own, grain);
+                    amount.total_error = Errors::of_samples(amount.total, grain);
+                }
             }
         }
         amounts

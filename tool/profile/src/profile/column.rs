@@ -2,17 +2,47 @@
 
 use std::borrow::Cow;
 
+use serde::Serialize;
+
 use super::{Amount, CpuSamples, Node, NodeIndex, Tree};
+
+/// How uncertain values are together, of a metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Errors {
+    /// Their uncertainties add up.
+    #[default]
+    Added,
+    /// They are parts of the nodes' time.
+    OfTime,
+    /// Each is by samples, of which each stands for so much: their number scatters by its square root.
+    OfSamples(u64),
+}
+
+impl Errors {
+    /// Of a value by samples.
+    pub(super) fn of_samples(value: u64, grain: u64) -> u64 {
+        value.saturating_mul(grain).isqrt()
+    }
+}
 
 /// A metric's value at each node of a tree. Totals follow from what nodes have themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
     amounts: Vec<Amount>,
-    /// They are parts of the nodes' time.
-    is_of_time: bool,
+    errors: Errors,
 }
 
 impl Column {
+    /// Of a tree with these nodes: what each has itself, and the uncertainty of that, where it does not follow.
+    pub(crate) fn with(errors: Errors, nodes: &[Node], own: impl IntoIterator<Item = (u64, u64)>) -> Column {
+        match errors {
+            Errors::Added => Column::of(nodes, own),
+            Errors::OfTime => Column::of_time(nodes, own),
+            Errors::OfSamples(grain) => Column::of_samples(nodes, own.into_iter().map(|(own, _)| own), grain),
+        }
+    }
+
     /// Of a tree with these nodes: what each has itself, and the uncertainty of that.
     pub fn of(nodes: &[Node], own: impl IntoIterator<Item = (u64, u64)>) -> Column {
         let own = own.into_iter().map(|(own, own_error)| Amount { own, total: own, own_error, total_error: own_error });
@@ -23,7 +53,7 @@ impl Column {
                 amounts[caller].add_total(amount);
             }
         }
-        Column { amounts, is_of_time: false }
+        Column { amounts, errors: Errors::Added }
     }
 
     /// The same of parts of the nodes' time. Of what makes that wrong each part has its share, and in many nodes together no more than their time has; what they have
@@ -38,25 +68,24 @@ impl Column {
                 besides[caller] += besides[index];
             }
         }
-        Column { amounts, is_of_time: true }
+        Column { amounts, errors: Errors::OfTime }
     }
 
     /// Of samples, each of which stands for so much: their number scatters by its square root.
-    pub(crate) fn of_samples(nodes: &[Node], own: impl IntoIterator<Item = u64>, grain: u64) -> Column {
-        let error = |value: u64| value.saturating_mul(grain).isqrt();
-        let mut column = Column::of(nodes, own.into_iter().map(|own| (own, error(own))));
-        column.amounts.iter_mut().for_each(|amount| amount.total_error = error(amount.total));
-        column
+    fn of_samples(nodes: &[Node], own: impl IntoIterator<Item = u64>, grain: u64) -> Column {
+        let error = |value| Errors::of_samples(value, grain);
+        let Column { mut amounts, .. } = Column::of(nodes, own.into_iter().map(|own| (own, error(own))));
+        amounts.iter_mut().for_each(|amount| amount.total_error = error(amount.total));
+        Column { amounts, errors: Errors::OfSamples(grain) }
     }
 
     /// Of what each node has, totals too.
     pub(crate) fn told(amounts: Vec<Amount>) -> Column {
-        Column { amounts, is_of_time: false }
+        Column { amounts, errors: Errors::Added }
     }
 
-    /// Whether it is of parts of the nodes' time.
-    pub(crate) fn is_of_time(&self) -> bool {
-        self.is_of_time
+    pub(crate) fn errors(&self) -> Errors {
+        self.errors
     }
 
     /// A node's.

@@ -6,13 +6,15 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::column::cpu_time;
+use super::column::{Errors, cpu_time};
 use super::derived::{ONE, Ratio, derived};
 use super::{ClockMode, Column, Columns, Node, NodeIndex, Profile, Span, Tree};
 use crate::profile::Amounts;
 
 /// Id of the metric of self time that no wait is known of, where waits are counted.
 pub const RUNNING: &str = "running";
+/// Id of the metric of time in which threads could have run, and had no processor.
+pub const READY: &str = "ready";
 /// Id of the metric of self time in which threads were seen waiting, and nothing tells in what.
 pub const OTHER_WAITS: &str = "other-waits";
 
@@ -92,6 +94,9 @@ pub struct Metric {
     pub is_additive: bool,
     /// Whether each value has an uncertainty.
     pub is_uncertain: bool,
+    /// Of one by samples, what each stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    grain: Option<u64>,
     /// What it means, in one sentence.
     pub about: Cow<'static, str>,
     /// When it was counted, if not all the time: it was switched on or off while the profile was recorded.
@@ -173,6 +178,7 @@ impl Metric {
             extent,
             is_additive: true,
             is_uncertain: false,
+            grain: None,
             about,
             spans: Vec::new(),
             source: Source::Unknown,
@@ -182,6 +188,11 @@ impl Metric {
     /// The same, of which each value has an uncertainty.
     pub fn uncertain(self) -> Metric {
         Metric { is_uncertain: true, ..self }
+    }
+
+    /// The same by samples, each of which stands for so much.
+    pub fn sampled(self, grain: u64) -> Metric {
+        Metric { grain: Some(grain), ..self.uncertain() }
     }
 
     /// The same, counted at these times alone.
@@ -203,7 +214,7 @@ impl Metric {
         let (extent, is_uncertain) = (ratio.of.extent, ratio.of.is_uncertain || ratio.by.is_uncertain);
         let (id, title, about) = (id.into(), title.into(), about.into());
         let source = Source::Ratio(ratio.into());
-        Metric { id, title, unit, extent, is_additive: false, is_uncertain, about, spans: Vec::new(), source }
+        Metric { source, is_additive: false, is_uncertain, ..Metric::told(id, title, unit, extent, about) }
     }
 
     /// Its value, of something that has these of the metrics that add up.
@@ -295,14 +306,15 @@ impl Metric {
         self.source == Source::Calls
     }
 
-    /// Whether it is a part of the nodes' time, in columns: as wrong as that is, and by what is its own.
-    pub(crate) fn is_part_of_time(&self) -> bool {
-        self.is_uncertain && self.unit == Unit::Nanoseconds && !self.is_time() && self.quotient().is_none()
-    }
-
     /// Its column of a tree, of what each node has itself, and the uncertainty of that.
     pub(crate) fn column_of(&self, nodes: &[Node], own: impl IntoIterator<Item = (u64, u64)>) -> Column {
-        if self.is_part_of_time() { Column::of_time(nodes, own) } else { Column::of(nodes, own) }
+        let errors = match self.grain {
+            Some(grain) => Errors::OfSamples(grain),
+            // What no clock has measured, and is uncertain, is a part of what one has.
+            None if self.is_uncertain && self.unit == Unit::Nanoseconds => Errors::OfTime,
+            None => Errors::Added,
+        };
+        Column::with(errors, nodes, own)
     }
 
     /// Whether its values are in columns, and not in fields of their own.

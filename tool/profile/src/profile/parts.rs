@@ -1,10 +1,11 @@
 //! A method's own time in parts that add up to it: running, and what it waited in.
 //!
-//! Where waits are counted (`--count waits`), most parts are told of by events; what these leave is waiting that was sampled, and the rest ran.
+//! Where waits are counted (`--count waits`), most parts are told of by events; what these leave is waiting that was sampled, and the rest ran, or stood in line
+//! for a processor, as the operating system says of all of it.
 
 use serde::Serialize;
 
-use crate::profile::{Amounts, Metric, OTHER_WAITS, Profile, RUNNING};
+use crate::profile::{Amounts, Metric, OTHER_WAITS, Profile, READY, RUNNING};
 
 /// How a part is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -32,8 +33,9 @@ const fn told(part: &'static str, metric: &'static str) -> TimePart {
     TimePart { part, metric, known: Known::Events }
 }
 
-const ALL: [TimePart; 8] = [
+const ALL: [TimePart; 9] = [
     TimePart { part: "running", metric: RUNNING, known: Known::Rest },
+    TimePart { part: "ready", metric: READY, known: Known::Samples },
     told("blocked", "blocked"),
     told("waiting", "waited"),
     told("parked", "parked"),
@@ -57,7 +59,9 @@ impl Parts {
         // What was counted for a part of the time is no part of a self time.
         let is_one = |metric: &&Metric, part: TimePart| metric.id == part.metric && !metric.is_of_part();
         let of = |part: TimePart| Some((part, metrics.iter().find(|metric| is_one(metric, part))?.clone()));
-        let parts: Option<Vec<(TimePart, Metric)>> = ALL.into_iter().map(of).collect();
+        // Not every kernel counts how long threads stand in line.
+        let may_be_there = |part: &TimePart| part.metric != READY || of(*part).is_some();
+        let parts: Option<Vec<(TimePart, Metric)>> = ALL.into_iter().filter(may_be_there).map(of).collect();
         parts.map(Parts)
     }
 
@@ -128,12 +132,12 @@ mod tests {
 
     #[test]
     fn parts_add_up_to_the_self_time() {
-        assert_eq!(divided(100, [40, 10, 20, 5, 15, 0, 0, 10]), [40, 10, 20, 5, 15, 0, 0, 10]);
-        assert_eq!(divided(10, [0, 0, 1_000, 0, 2_000, 0, 0, 0]), [0, 0, 3, 0, 7, 0, 0, 0], "all of it was waited");
-        assert_eq!(divided(10, [100, 5, 5, 0, 0, 0, 0, 50]), [0, 0, 0, 0, 0, 0, 0, 10], "of values that lie");
-        assert_eq!(divided(0, [0; 8]), [0; 8]);
-        assert_eq!(divided(7, [0; 8]), [7, 0, 0, 0, 0, 0, 0, 0], "what nothing is known of ran");
-        let huge = divided(u64::MAX, [1, u64::MAX, u64::MAX, 0, 0, 0, 0, 0]);
+        assert_eq!(divided(100, [30, 10, 10, 20, 5, 15, 0, 0, 10]), [30, 10, 10, 20, 5, 15, 0, 0, 10]);
+        assert_eq!(divided(10, [0, 0, 0, 1_000, 0, 2_000, 0, 0, 0]), [0, 0, 0, 3, 0, 7, 0, 0, 0], "all was waited");
+        assert_eq!(divided(10, [100, 0, 5, 5, 0, 0, 0, 0, 50]), [0, 0, 0, 0, 0, 0, 0, 0, 10], "of values that lie");
+        assert_eq!(divided(0, [0; 9]), [0; 9]);
+        assert_eq!(divided(7, [0; 9]), [7, 0, 0, 0, 0, 0, 0, 0, 0], "what nothing is known of ran");
+        let huge = divided(u64::MAX, [1, 0, u64::MAX, u64::MAX, 0, 0, 0, 0, 0]);
         assert_eq!(huge.iter().map(|part| u128::from(*part)).sum::<u128>(), u128::from(u64::MAX));
     }
 
@@ -144,14 +148,14 @@ mod tests {
             let row = NodeAmounts::of(&profile, &profile.merged).at(NodeIndex(0));
             Parts::of(&profile).expect("waits").largest(&row)
         };
-        assert_eq!(largest(100, [39, 0, 0, 61, 0, 0, 0, 0]), Some(("parked", 0.61)));
-        assert_eq!(largest(100, [50, 50, 0, 0, 0, 0, 0, 0]), Some(("running", 0.5)));
-        assert_eq!(largest(0, [0; 8]), None);
+        assert_eq!(largest(100, [39, 0, 0, 0, 61, 0, 0, 0, 0]), Some(("parked", 0.61)));
+        assert_eq!(largest(100, [50, 0, 50, 0, 0, 0, 0, 0, 0]), Some(("running", 0.5)));
+        assert_eq!(largest(0, [0; 9]), None);
     }
 
     #[test]
     fn a_profile_without_waits_has_no_parts() {
-        let mut without = profile(1, [0; 8]);
+        let mut without = profile(1, [0; 9]);
         without.counted.truncate(3);
         assert!(Parts::of(&without).is_none());
     }

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::column::Errors;
 use super::{Column, Link, MethodIndex, Node, NodeIndex, Tree};
 
 /// Each node's children.
@@ -90,8 +91,8 @@ impl Iterator for DepthFirst<'_> {
 /// Several trees as one: what was called by the same chain of calls is added up.
 pub(crate) fn sum<'a>(trees: impl Iterator<Item = &'a Tree>) -> Tree {
     let mut all = Tree::default();
-    // Of each column, whether it is of parts of the time, and what each node has itself.
-    let mut counted: Vec<(bool, Vec<(u64, u64)>)> = Vec::new();
+    // Of each column, what each node has itself.
+    let mut counted: Vec<(Errors, Vec<(u64, u64)>)> = Vec::new();
     let mut places: FxHashMap<(Option<NodeIndex>, Option<Link>, MethodIndex), NodeIndex> = FxHashMap::default();
     for tree in trees {
         let mut place_of = Vec::with_capacity(tree.nodes.len());
@@ -104,9 +105,9 @@ pub(crate) fn sum<'a>(trees: impl Iterator<Item = &'a Tree>) -> Tree {
             place_of.push(place);
             all.nodes[place.0].add(node);
         }
-        counted.resize(counted.len().max(tree.counted.len()), (false, Vec::new()));
-        for ((is_of_time, sums), column) in counted.iter_mut().zip(&tree.counted) {
-            *is_of_time |= column.is_of_time();
+        counted.resize(counted.len().max(tree.counted.len()), (Errors::Added, Vec::new()));
+        for ((errors, sums), column) in counted.iter_mut().zip(&tree.counted) {
+            *errors = column.errors();
             sums.resize(all.nodes.len(), (0, 0));
             for (place, amount) in place_of.iter().zip(column.amounts()) {
                 let (own, error) = &mut sums[place.0];
@@ -114,10 +115,7 @@ pub(crate) fn sum<'a>(trees: impl Iterator<Item = &'a Tree>) -> Tree {
             }
         }
     }
-    let column = |(is_of_time, own)| match is_of_time {
-        true => Column::of_time(&all.nodes, own),
-        false => Column::of(&all.nodes, own),
-    };
+    let column = |(errors, own)| Column::with(errors, &all.nodes, own);
     all.counted = counted.into_iter().map(column).collect();
     all
 }

@@ -205,10 +205,15 @@ fn imported(profile: &Profile, format: &str, out: &mut impl Write) -> io::Result
     writeln!(out, "{}{jvm}, {format}{started}{seconds}", printable(&target.main))?;
     let columns = profile.columns(&profile.merged);
     let sums = profile.metrics().into_iter().map(|metric| {
-        let whole = units::value(metric.unit, metric.whole(&profile.merged, &columns));
+        let whole = metric.whole(&profile.merged, &columns);
         (metric, whole)
     });
-    let sums: Vec<(Metric, String)> = sums.collect();
+    let (there, nothing): (Vec<_>, Vec<_>) = sums.partition(|(_, whole)| *whole > 0);
+    let shown = |(metric, whole): (Metric, u64)| {
+        let whole = units::value(metric.unit, whole);
+        (metric, whole)
+    };
+    let sums: Vec<(Metric, String)> = there.into_iter().map(shown).collect();
     if sums.len() <= MOST_USUAL {
         let sums: Vec<String> = sums.iter().map(|(metric, whole)| format!("{} {whole}", metric.id)).collect();
         writeln!(out, "what it counts: {}", printable(&sums.join(", ")))?;
@@ -218,6 +223,10 @@ fn imported(profile: &Profile, format: &str, out: &mut impl Write) -> io::Result
         for (metric, whole) in &sums {
             writeln!(out, "  {:width$} {whole:>13}  {}", printable(&metric.id), printable(&metric.title))?;
         }
+    }
+    if !nothing.is_empty() {
+        let ids: Vec<&str> = nothing.iter().map(|(metric, _)| &*metric.id).collect();
+        writeln!(out, "and of which there was nothing: {}", printable(&ids.join(", ")))?;
     }
     happened(profile, out)?;
     profile.notes.iter().try_for_each(|note| writeln!(out, "{}", printable(note)))

@@ -112,6 +112,20 @@ export const cases = {
     }
   },
 
+  /** What is by samples is as uncertain as their number, also of many nodes together. */
+  async sampled({ open, json }) {
+    const page = await open();
+    const { flat, metrics } = json("flat");
+    const [{ id, unit }] = metrics;
+    const of = unitOf[unit];
+    await view(page, "methods");
+    const shown = await allRows(page, "flat");
+    const told = (row) => [row.method, ...["self", "total", "error", "totalError"].map((name) => Number(row[name + of]))];
+    const expected = ({ method, metrics }) => [method, ...["self", "total", "error", "total_error"].map((name) => metrics[id][name])];
+    assert.deepEqual(sorted(shown.map(told)), sorted(flat.map(expected)));
+    assert.ok(flat.some(({ metrics }) => metrics[id].total_error > 1));
+  },
+
   /** Methods by two metrics. */
   async scatter({ open, json }) {
     const page = await open();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use headwater_profile::import;
 use headwater_profile::profile::{
     Basis, Blocked, Budget, Clock, ClockMode, ClockSource, ContendedLock, Contention, Control, ControlKind, CpuSamples,
     DroppedMethod, Environment, Events, Holder, Hotswap, Leaver, Link, LockKind, MethodIndex, MethodName,
@@ -351,4 +352,11 @@ fn sampled(nodes: &[Node]) -> Sampled {
     let root = |(node, _)| SampledRoot { node: NodeIndex(node), samples: all, chance_ns: 60 };
     let roots = nodes.iter().enumerate().filter(|(_, node)| node.caller().is_none()).map(root);
     Sampled::of(roots.collect(), nodes.iter().enumerate().map(|(index, node)| (NodeIndex(index), samples(node))))
+}
+
+/// Stacks of samples, some of one method in several contexts.
+pub fn stacks_of_samples() -> Profile {
+    let stacks =
+        "[a tid=1];main;run;work 40\n[a tid=1];main;work 24\n[b tid=2];main;run;work 17\n[b tid=2];main;rest 9\n";
+    import::read("sampled", &mut stacks.as_bytes()).expect("collapsed stacks")
 }

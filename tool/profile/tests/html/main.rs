@@ -179,6 +179,11 @@ fn a_node_has_all_metrics_and_what_follows_from_them() {
 }
 
 #[test]
+fn what_is_by_samples_is_as_uncertain_as_their_number() {
+    browse("sampled", &written(&made_up::stacks_of_samples()));
+}
+
+#[test]
 fn methods_are_scattered_by_two_metrics() {
     browse("scatter", &written_several());
 }

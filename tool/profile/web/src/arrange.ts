@@ -3,7 +3,7 @@
 
 import { unsaid, type Said } from "./chances";
 import { settle } from "./partoftime";
-import { NONE, nothing, type Amounts, type Columns, type Shape } from "./tree";
+import { NONE, errorOfSamples, nothing, type Amounts, type Columns, type Shape } from "./tree";
 
 /** A caller or callee: `method` is NONE where the method was entered from outside the call graph. */
 export interface Arc {
@@ -113,8 +113,9 @@ function takeTotal(sum: Sum, columns: Columns, node: number): void {
   if (columns.ofTime !== undefined && sum.time !== undefined) takeTotal(sum.time, columns.ofTime.time, node);
 }
 
-function settled({ row, said, totalSaid, time, besides, totalBesides }: Sum, { chances, ofTime }: Columns): Amounts {
+function settled({ row, said, totalSaid, time, besides, totalBesides }: Sum, { chances, ofTime, grain }: Columns): Amounts {
   chances?.settle(row, said, totalSaid);
   if (ofTime !== undefined && time !== undefined) settle(row, settled(time, ofTime.time), besides, totalBesides);
+  if (grain !== undefined) [row.error, row.totalError] = [errorOfSamples(row.self, grain), errorOfSamples(row.total, grain)];
   return row;
 }

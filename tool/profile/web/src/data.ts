@@ -2,7 +2,7 @@
 
 import { Chances, type Sampled } from "./chances";
 import { partOfTime } from "./partoftime";
-import { NONE, Shape, type Columns } from "./tree";
+import { NONE, Shape, errorOfSamples, type Columns } from "./tree";
 
 /** What the JSON report has but for its calls: docs/REFERENCE.md describes it. */
 export interface Report {
@@ -114,11 +114,14 @@ interface Facts {
   foot: string;
   /** Machine name, name for people. */
   methods: [string, string][];
-  blocks: { nodes: number; bytes: number; handed: number[]; at_least: number[]; sampled?: Sampled }[];
+  blocks: { nodes: number; bytes: number; handed: number[]; at_least: number[]; sampled?: Sampled; errors: Errors[] }[];
   /** What adds up, and what follows from it. */
   metrics: Metric[];
   derived: Metric[];
 }
+
+/** How uncertain values are together: see tool/profile/src/profile/column.rs. */
+type Errors = "added" | "of-time" | { "of-samples": number };
 
 export interface ProfileFacts extends Facts {
   kind: "profile";
@@ -160,7 +163,7 @@ export interface Stored {
   /** Nodes that their parents did not call, but handed over: 1. Their times are no part of the parents'. */
   handed: Uint8Array;
   /** Of metrics that are in columns, what each node has itself, and the uncertainty of that. */
-  others: { own: Float64Array; error: Float64Array }[];
+  others: { own: Float64Array; error: Float64Array; errors: Errors }[];
 }
 
 export interface Data {
@@ -183,9 +186,9 @@ export async function load(): Promise<Data> {
   return {
     facts,
     block: (index) => {
-      const { nodes, handed, at_least, sampled } = facts.blocks[index];
+      const { nodes, handed, at_least, sampled, errors } = facts.blocks[index];
       const metrics = facts.metrics.filter(({ place }) => place === "column");
-      const stored = decode(bytes.subarray(starts[index], starts[index + 1]), nodes, metrics);
+      const stored = decode(bytes.subarray(starts[index], starts[index + 1]), nodes, metrics, errors);
       for (const node of handed) stored.handed[node] = 1;
       for (const node of at_least) stored.columns.atLeast[node] = 1;
       if (sampled !== undefined) stored.columns.chances = new Chances(sampled, stored.parent, stored.handed, stored.columns);
@@ -202,7 +205,7 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
 }
 
 /** A snapshot's columns: see tool/src/snapshot/columns.rs. */
-function decode(bytes: Uint8Array, nodes: number, metrics: Metric[]): Stored {
+function decode(bytes: Uint8Array, nodes: number, metrics: Metric[], errors: Errors[]): Stored {
   let at = 0;
   const next = (): number => {
     let value = 0;
@@ -228,7 +231,8 @@ function decode(bytes: Uint8Array, nodes: number, metrics: Metric[]): Stored {
     total[node] += self[node];
     if (parent[node] !== NONE) total[parent[node]] += total[node];
   }
-  const others = metrics.map(({ is_uncertain }) => ({ own: numbers(), error: is_uncertain ? numbers() : new Float64Array(nodes) }));
+  const none = () => new Float64Array(nodes);
+  const others = metrics.map(({ is_uncertain }, at) => ({ own: numbers(), error: is_uncertain ? numbers() : none(), errors: errors[at] }));
   const atLeast = new Uint8Array(nodes);
   return { parent, method, others, handed: new Uint8Array(nodes), columns: { calls, thrown, self, error, totalError, samples, running, total, atLeast } };
 }
@@ -238,8 +242,8 @@ export function columnsOf(stored: Stored, metrics: Metric[], metric: Metric): Co
   const { columns, others, parent, handed } = stored;
   if (metric.place === "time" || metric.place === "ratio") return columns;
   const columnar = metrics.filter(({ place }) => place === "column");
-  const none = new Float64Array(parent.length);
-  const { own, error } = metric.place === "column" ? others[columnar.indexOf(metric)] : { own: columns[metric.place], error: none };
+  const exactly = (own: Float64Array) => ({ own, error: new Float64Array(parent.length), errors: "added" as Errors });
+  const { own, error, errors } = metric.place === "column" ? others[columnar.indexOf(metric)] : exactly(columns[metric.place]);
   const add = (totals: Float64Array) => {
     for (let node = parent.length - 1; node >= 0; node--) {
       if (parent[node] !== NONE && handed[node] === 0) totals[parent[node]] += totals[node];
@@ -248,7 +252,11 @@ export function columnsOf(stored: Stored, metrics: Metric[], metric: Metric): Co
   const [total, totalError] = [own.slice(), error.slice()];
   [total, totalError].forEach(add);
   const of: Columns = { ...columns, self: own, error, total, totalError, chances: undefined };
-  if (metric.place === "column" && metric.is_uncertain && metric.unit === "nanoseconds") of.ofTime = partOfTime(of, columns, add);
+  if (errors === "of-time") of.ofTime = partOfTime(of, columns, add);
+  else if (errors !== "added") {
+    of.grain = errors["of-samples"];
+    total.forEach((value, node) => (totalError[node] = errorOfSamples(value, errors["of-samples"])));
+  }
   return of;
 }
 

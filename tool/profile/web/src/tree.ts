@@ -50,7 +50,12 @@ export interface Columns {
   chances?: Chances;
   /** Where they are parts of the time. */
   ofTime?: PartOfTime;
+  /** Where they are by samples: what each stands for. */
+  grain?: number;
 }
+
+/** Their number scatters by its square root. */
+export const errorOfSamples = (value: number, grain: number) => Math.floor(Math.sqrt(value * grain));
 
 /** A tree's shape. Parents come before their children. */
 export class Shape {

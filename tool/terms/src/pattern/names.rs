@@ -1,5 +1,7 @@
 //! Methods' names: descriptors (JVMS 4.3), and how reports write them.
 
+use std::borrow::Cow;
+
 /// The end of the field type that a text begins with (JVMS 4.3.2).
 pub(super) fn field_type(text: &str) -> Option<usize> {
     let dimensions = text.bytes().take_while(|&byte| byte == b'[').count();
@@ -56,6 +58,28 @@ fn java_type(descriptor: &str) -> String {
 /// A method's name in machine output: `a.b.C.m(ILjava/lang/String;)V`.
 pub fn java_name(class_internal: &str, method: &str, descriptor: &str) -> String {
     format!("{}.{method}{descriptor}", class_internal.replace('/', "."))
+}
+
+/// A name of a method or class without what a hidden class's name has in each run other of: an address, and numbers. What is left is the name of
+/// all lambdas of a class.
+pub fn stable_name(name: &str) -> Cow<'_, str> {
+    const ADDRESSES: [&str; 3] = ["/0x", "+0x", ".0x"];
+    const LAMBDA: &str = "$$Lambda";
+    let (place, signature) = name.split_at(name.find('(').unwrap_or(name.len()));
+    let end_of_lambda = place.find(LAMBDA).map(|at| at + LAMBDA.len());
+    let address = || ADDRESSES.iter().find_map(|mark| place.find(mark));
+    let Some(end) = end_of_lambda.or_else(address) else { return Cow::Borrowed(name) };
+    let (class, mut rest) = place.split_at(end);
+    // No method's name begins with a digit; `0x1F+0` has digits of an address and where it is.
+    while let Some(number) =
+        rest.strip_prefix(['/', '.', '$', '+']).filter(|it| it.starts_with(|c: char| c.is_ascii_digit()))
+    {
+        rest = number.strip_prefix("0x").map_or_else(
+            || number.trim_start_matches(|c: char| c.is_ascii_digit()),
+            |address| address.trim_start_matches(|c: char| c.is_ascii_hexdigit()),
+        );
+    }
+    Cow::Owned(format!("{class}{rest}{signature}"))
 }
 
 /// A class's name for people, of what the JVM calls it: `byte[]`, `java.lang.String`.

@@ -183,6 +183,28 @@ fn names_for_machines_and_for_people() {
 }
 
 #[test]
+fn a_lambdas_class_is_the_same_in_every_run_and_every_tools_file() {
+    for name in [
+        "a.B$$Lambda$14/0x0000000800c03000.run()V",
+        "a.B$$Lambda$14.0x0000000800c03000.run()V",
+        "a.B$$Lambda$14+0x0000000800c03000/1234.run()V",
+        "a.B$$Lambda$14+0x0000000800c03000.1234.run()V",
+        "a.B$$Lambda.0x0000000800c03000.run()V",
+        "a.B$$Lambda+0x0000000800c03000.run()V",
+        "a.B$$Lambda$14.run()V",
+        "a.B$$Lambda$14/1234.run()V",
+        "a.B$$Lambda.run()V",
+    ] {
+        assert_eq!(stable_name(name), "a.B$$Lambda.run()V", "{name}");
+    }
+    let form = "java.lang.invoke.LambdaForm$MH";
+    assert_eq!(stable_name(&format!("{form}/0x0000000800c03000.invoke(LL)V")), format!("{form}.invoke(LL)V"));
+    for name in ["a.B.m(I)V", "a.B$1.m()V", "a.$Proxy12.m", "memcpy", "a.B$$LambdaKit.m()", "[no stack]", ""] {
+        assert_eq!(stable_name(name), name);
+    }
+}
+
+#[test]
 fn near_misses_are_found_by_typo_case_and_simple_name() {
     let candidates = [
         "com.acme.orders.OrderService",
