@@ -18,7 +18,7 @@ use crate::jvm::Jvm;
 use crate::locks;
 use crate::profile::Profile;
 use crate::thread_dump;
-use crate::thread_dump::cpu::Reading;
+use crate::thread_dump::cpu::{Reading, Readings};
 use crate::threads::activity::Activity;
 use crate::whole_jvm::{Recorder, Whole};
 use looks::{Looking, Looks};
@@ -42,7 +42,7 @@ const STEP: Duration = Duration::from_millis(20);
 /// Whether threads are looked at while they wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Waits {
-    /// At a safepoint, ten times a second at most, and for a hundredth of the time
+    /// At a safepoint, ten times a second at most, and for 0.5 % of the time
     On,
     /// Not, so that the JVM is never stopped for it
     Off,
@@ -131,11 +131,13 @@ fn sample(jvm: &Jvm, wanted: Wanted, tell: &dyn Fn(Heard), is_enough: &AtomicBoo
     let (recording, unrecorded) = record(jvm, wanted)?;
     // Where nobody else says where threads are, looks do.
     let has_looks = wanted.waits == Waits::On || recording.is_none();
+    let reader = Readings::of(&host);
     let mut sampling = Sampling {
         host,
         recording,
         looking: has_looks.then(Looking::begin),
         begin: Instant::now(),
+        reader,
         readings: Vec::new(),
         unrecorded,
         gathered: Recorded::default(),
@@ -187,6 +189,7 @@ struct Sampling {
     recording: Option<Recording>,
     looking: Option<Looking>,
     begin: Instant,
+    reader: Readings,
     readings: Vec<Reading>,
     unrecorded: Option<String>,
     /// What the recorder has told while it went on,
@@ -199,15 +202,10 @@ struct Sampling {
 impl Sampling {
     /// Reads what threads have used; nothing of a process that is gone.
     fn read(&mut self) {
-        let mut reading = Reading::now(self.host.pid());
-        if reading.threads.is_empty() {
-            return;
+        let reading = self.reader.now();
+        if !reading.threads.is_empty() {
+            self.readings.push(reading);
         }
-        // Readings are by our numbers; in a namespace the JVM has others.
-        if self.host.pid() != self.host.vm_pid() {
-            reading.by_inner_numbers(self.host.pid());
-        }
-        self.readings.push(reading);
     }
 
     /// What there is; it goes on.

@@ -184,6 +184,7 @@ fn take(jvm: &Jvm, wanted: Wanted, interrupted: &AtomicBool) -> Result<Taken, Du
     if !with_owners {
         say_owners(&dump, &waits, heap, &mut warnings);
     }
+    say_virtual_owners(&dump, &waits, &mut warnings);
     let deadlocks = confirmed(&host, &text, &dump, deadlocks, &supertypes);
     Ok(Taken { pid: jvm.pid, main: jvm.main.clone(), dump, waits, deadlocks, cpu, warnings })
 }
@@ -194,14 +195,30 @@ pub(crate) fn find(dump: &Dump, supertypes: &Supertypes) -> (WaitGraph, Vec<Dead
     (waits, deadlocks)
 }
 
-/// Says that the owners of some locks are not known, if any thread waits for one.
-fn say_owners(dump: &Dump, waits: &WaitGraph, heap: Option<u64>, warnings: &mut Vec<String>) {
+/// The locks that have owners, which threads of a kind wait for and nobody is known to hold.
+fn ownerless(dump: &Dump, waits: &WaitGraph, kind: Kind) -> FxHashSet<LockIndex> {
     let is_ownerless = |(at, thread): (usize, &Thread)| {
-        let lock = thread.wait.filter(|wait| wait.kind == WaitKind::Park && thread.kind == Kind::Java)?.lock?;
+        let lock = thread.wait.filter(|wait| wait.kind == WaitKind::Park && thread.kind == kind)?.lock?;
         let is_owned = dump.locks[lock].class.starts_with("java.util.concurrent.locks.Reentrant");
         (is_owned && waits.blocker(ThreadIndex(at)).is_none()).then_some(lock)
     };
-    let locks: FxHashSet<LockIndex> = dump.threads.iter().enumerate().filter_map(is_ownerless).collect();
+    dump.threads.iter().enumerate().filter_map(is_ownerless).collect()
+}
+
+/// No dump joins such locks of virtual threads with what others hold, or tells what those hold.
+fn say_virtual_owners(dump: &Dump, waits: &WaitGraph, warnings: &mut Vec<String>) {
+    let locks = ownerless(dump, waits, Kind::Virtual);
+    if !locks.is_empty() {
+        let count = plural(locks.len() as u64, "java.util.concurrent lock", "java.util.concurrent locks");
+        warnings.push(format!(
+            "who holds {count} that virtual threads wait for is not known, as the JVM does not tell: a deadlock that they take part in is not found"
+        ));
+    }
+}
+
+/// Says that the owners of some locks are not known, if any thread waits for one.
+fn say_owners(dump: &Dump, waits: &WaitGraph, heap: Option<u64>, warnings: &mut Vec<String>) {
+    let locks = ownerless(dump, waits, Kind::Java);
     if locks.is_empty() {
         return;
     }

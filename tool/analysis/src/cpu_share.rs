@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Bound;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -27,6 +28,8 @@ const PERIOD: Duration = Duration::from_millis(10);
 const READ_AT_ONCE: usize = 64;
 /// Threads that are looked at for one sample at most, inside the call graph or not.
 const LOOKED_AT: usize = 1024;
+/// Three numbers of 64 bits.
+const LONGEST_SCHEDSTAT: usize = 64;
 /// A sample takes no longer than that, and one read.
 const LONGEST: Duration = Duration::from_micros(300);
 /// So often a thread is found outside the call graph until somebody looks whether it is still there.
@@ -197,7 +200,14 @@ fn state(stat: &[u8]) -> Option<u8> {
 
 /// What a thread has had of the processors; `None` where the kernel does not count that, or the thread is gone.
 pub fn scheduled(tasks: &Path, number: u32) -> Option<Scheduled> {
-    parsed(&std::fs::read_to_string(tasks.join(format!("{number}/schedstat"))).ok()?)
+    scheduled_in(&File::open(tasks.join(format!("{number}/schedstat"))).ok()?)
+}
+
+/// The same, by the thread's `schedstat` file, which may stay open.
+pub fn scheduled_in(schedstat: &File) -> Option<Scheduled> {
+    let mut text = [0; LONGEST_SCHEDSTAT];
+    let length = schedstat.read_at(&mut text, 0).ok()?;
+    parsed(std::str::from_utf8(&text[..length]).ok()?)
 }
 
 /// A `schedstat` file: two times in ns, and how often it had its turn.

@@ -68,6 +68,13 @@ struct Course {
     allocated: u64,
 }
 
+impl Course {
+    /// Whether it was seen in Java code.
+    fn has_run(&self) -> bool {
+        self.parts.iter().any(|part| !part.ran.is_empty())
+    }
+}
+
 /// The profile of what was seen.
 pub(super) fn profile(sampled: &Sampled, jvm: &Jvm) -> Profile {
     let Sampled { recorded, looks, .. } = sampled;
@@ -90,6 +97,8 @@ pub(super) fn profile(sampled: &Sampled, jvm: &Jvm) -> Profile {
         let own = match known {
             _ if *number == VIRTUAL => UNSEEN.to_owned(),
             Some(Known { is_jvms: false, .. }) => UNSEEN.to_owned(),
+            // It had no stack when it was looked at, as it began or ended.
+            Some(_) if course.has_run() => UNSEEN.to_owned(),
             Some(_) => jvms_own(&name),
             None => ENDED.to_owned(),
         };
@@ -184,15 +193,44 @@ fn courses(sampled: &Sampled, paths: &Paths) -> BTreeMap<u32, Course> {
             activity => part.waited.push((activity, path)),
         }
     }
-    // A thread that was not there all the time was for as many looks as have seen it.
+    give_to_ended(&mut courses, sampled);
+    // A thread that was not there all the time waited for as many looks as have seen it wait.
     for course in courses.values_mut() {
         for (window, part) in course.parts.iter_mut().enumerate().filter(|(_, part)| part.alive_ns == 0) {
             let span_ns = u64::try_from(readings[window + 1].at_ns - readings[window].at_ns).unwrap_or(0);
-            let seen = (part.looked.len() + part.waited.len()) as u64;
-            part.alive_ns = (span_ns * seen).checked_div(looks_in[window]).unwrap_or(0);
+            let waited_ns = (span_ns * part.waited.len() as u64).checked_div(looks_in[window]).unwrap_or(0);
+            part.alive_ns = part.used.ran_ns + part.used.queued_ns + waited_ns;
         }
     }
     courses
+}
+
+/// What the process took between two readings, and none of the threads that were there at the second: those have it that were seen running and have ended,
+/// as often as each was seen.
+fn give_to_ended(courses: &mut BTreeMap<u32, Course>, sampled: &Sampled) {
+    let Some(first) = sampled.readings.first() else { return };
+    let mut given_ns = 0;
+    for (window, pair) in sampled.readings.windows(2).enumerate() {
+        let is_ended = |number: &u32| *number != VIRTUAL && !pair[1].threads.contains_key(number);
+        given_ns += courses.values().map(|course| course.parts[window].used.ran_ns).sum::<u64>();
+        let ended = courses.iter_mut().filter(|(number, _)| is_ended(number));
+        let ended: Vec<&mut Part> = ended.map(|(_, course)| &mut course.parts[window]).collect();
+        let seen = |part: &Part| if part.ran.is_empty() { part.looked.len() } else { part.ran.len() } as u64;
+        let samples: u64 = ended.iter().map(|part| seen(part)).sum();
+        // The process's time is counted in ticks.
+        let rest_ns = (pair[1].process_ns.saturating_sub(first.process_ns)).saturating_sub(given_ns);
+        if samples == 0 {
+            continue;
+        }
+        let (mut so_far, mut ended_ns) = (0, 0);
+        for part in ended {
+            so_far += seen(part);
+            let until = (u128::from(rest_ns) * u128::from(so_far) / u128::from(samples)) as u64;
+            part.used.ran_ns = until - ended_ns;
+            ended_ns = until;
+        }
+        given_ns += rest_ns;
+    }
 }
 
 /// What each thread has allocated from the recording's beginning to its end, as far as it was there at its end.

@@ -90,8 +90,9 @@ impl Looks {
     pub(super) fn name(&mut self, threads: &[Thread]) {
         for thread in threads.iter().filter(|thread| thread.kind != Kind::Virtual) {
             let Some(number) = thread.os_id else { continue };
-            // Compilers are Java threads to the JVM, without a stack.
-            let is_jvms = thread.kind != Kind::Java || thread.stack.is_empty();
+            // Compilers are Java threads to the JVM, without a stack. The program's have none while they begin and end.
+            let had_stack = self.threads.get(&number).is_some_and(|known| known.name == thread.name && !known.is_jvms);
+            let is_jvms = thread.kind != Kind::Java || thread.stack.is_empty() && !had_stack;
             self.threads.insert(number, Known { name: thread.name.clone(), is_jvms });
             if let Some(pool) = pool(&thread.name).filter(|_| thread.mount.is_some()) {
                 self.carriers.insert(pool.to_owned());

@@ -50,7 +50,7 @@ pub(super) fn named(activity: Activity) -> (&'static str, &'static str, &'static
 }
 
 impl Metrics {
-    /// Of what was placed. What nobody did has no metric.
+    /// Of what was placed. What would have been seen, and nobody did, has one all the same: it is known to be nothing.
     pub(super) fn of(builder: &mut Builder, placed: &[Placed], sampled: &Sampled) -> Metrics {
         // Sums, and of how many.
         let mut sums: FxHashMap<What, (u64, u64)> = FxHashMap::default();
@@ -84,15 +84,11 @@ impl Metrics {
         let samples = Metric::counted("samples", "samples", Unit::Count, Extent::OwnAndTotal, about);
         metrics.of.insert(What::Samples, add(samples, of(What::Samples)));
         let about = "Time in which threads could have run, and had no processor.";
-        if of(What::Ready).0 > 0 {
-            metrics.of.insert(What::Ready, add(time("ready", "time ready", about), of(What::Ready)));
-        }
-        for activity in Activity::WAITS.into_iter().chain([Activity::Idle]) {
+        metrics.of.insert(What::Ready, add(time("ready", "time ready", about), of(What::Ready)));
+        for activity in Activity::WAITS.into_iter().chain([Activity::Idle]).filter(|_| sampled.has_looks()) {
             let what = What::Wait(activity);
-            if of(what).0 > 0 {
-                let (id, title, about) = named(activity);
-                metrics.of.insert(what, add(time(id, title, about), of(what)));
-            }
+            let (id, title, about) = named(activity);
+            metrics.of.insert(what, add(time(id, title, about), of(what)));
         }
         metrics
     }

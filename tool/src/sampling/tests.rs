@@ -159,6 +159,40 @@ fn all_that_the_process_took_is_somewhere() {
 }
 
 #[test]
+fn threads_that_ended_between_two_readings_have_what_nobody_else_took() {
+    let mut sampled = sampled(
+        vec![
+            reading(0, &[(7, 0), (8, 0)], 0),
+            reading(SECOND_NS, &[(7, 100), (8, 0)], 700_000_100),
+            reading(2 * SECOND_NS, &[(7, 200)], 900_000_200),
+        ],
+        samples(&[(1, 20, &[0, 1]), (2, 21, &[0, 1]), (3, 22, &[0, 2]), (SECOND_NS + 1, 23, &[0, 1])]),
+        vec![thread("main", Kind::Java, 7), thread("waits", Kind::Java, 8)],
+    );
+    sampled.every = Duration::from_millis(250);
+    let profile = profile(&sampled);
+    let hot_ns = 700_000_000 / 3 * 2 + 200_000_000;
+    let cpu = own_of(&profile, "cpu");
+    assert!(cpu["a.C.hot(int)"].abs_diff(hot_ns) < 2 && cpu["a.C.cold()"].abs_diff(700_000_000 / 3) < 2, "{cpu:?}");
+    // It was seen running, for as long as it ran, and has waited for nothing.
+    let mut looked = waiting(samples(&[(1, 9, &[0, 1])]));
+    looked.readings[1].process_ns += 50_000_000;
+    let seen = ("handler", 9, RUNS.0, RUNS.1, HOT);
+    looked.looks.add(&dump(&[seen]), 500);
+    let profile = self::profile(&looked);
+    assert_eq!(own_of(&profile, "other-waits"), named(&[]));
+    assert_eq!(own_of(&profile, "cpu")["a.C.hot(int)"], 400_000_000 + 50_000_000);
+}
+
+#[test]
+fn what_nobody_did_is_known_to_be_nothing() {
+    let profile = profile(&waiting(samples(&[(1, 7, &[0, 1])])));
+    for id in ["socket", "file", "waited", "slept", "other-waits"] {
+        assert_eq!(own_of(&profile, id), named(&[]), "{id}");
+    }
+}
+
+#[test]
 fn what_carriers_took_is_their_virtual_threads() {
     let carrier = thread("ForkJoinPool-1-worker-1", Kind::Java, 5);
     let profile = profile(&sampled(

@@ -1,7 +1,7 @@
 //! What each thread of a process has used of the processors, by `/proc`.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,13 +11,14 @@ use rustc_hash::FxHashMap;
 
 use super::Cpu;
 use crate::attach::TargetHost;
-use crate::cpu_share::{inner_number, scheduled};
+use crate::cpu_share::{inner_number, scheduled, scheduled_in};
 use crate::decode::Scheduled;
 use crate::jvm::process;
 use crate::threads::{Dump, Kind, Thread};
 
 /// An interruption is noticed within this time.
 const STEP: Duration = Duration::from_millis(50);
+const NS_A_SECOND: u64 = 1_000_000_000;
 
 /// CPU times of all threads at the end of a window, and what was used in it.
 #[derive(Debug)]
@@ -26,19 +27,22 @@ pub(super) struct Times {
     window: Duration,
     before: BTreeMap<u32, u64>,
     after: BTreeMap<u32, u64>,
-    process_ns: u64,
+    /// What the process had used at both ends, threads that had ended included.
+    process_ns: [u64; 2],
 }
 
 /// Reads CPU times at the beginning and the end of a window; `None` if they cannot be read.
 pub(super) fn window(pid: u32, window: Duration, interrupted: &AtomicBool) -> Option<Times> {
     let tasks = PathBuf::from(format!("/proc/{pid}/task"));
+    let of_process = || fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|stat| of_stat(&stat));
     let begin = Instant::now();
+    let first_ns = of_process()?;
     let before = if window.is_zero() { BTreeMap::new() } else { times(&tasks) };
     while begin.elapsed() < window && !interrupted.load(Ordering::Acquire) {
         thread::sleep(STEP.min(window.saturating_sub(begin.elapsed())));
     }
     let after = times(&tasks);
-    let process_ns = fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|stat| of_stat(&stat))?;
+    let process_ns = [first_ns, of_process()?];
     let window = if window.is_zero() { window } else { begin.elapsed() };
     (!after.is_empty()).then_some(Times { tasks, window, before, after, process_ns })
 }
@@ -48,30 +52,83 @@ pub(super) fn window(pid: u32, window: Duration, interrupted: &AtomicBool) -> Op
 pub(crate) struct Reading {
     /// When, in ns since 1970.
     pub(crate) at_ns: i64,
-    /// By thread; nobody counts how long threads stood in line where the kernel has no scheduling statistics.
+    /// By the number that the thread has in the JVM; nobody counts how long threads stood in line where the kernel has no scheduling statistics.
     pub(crate) threads: BTreeMap<u32, Scheduled>,
     /// By all of it, threads that have ended included.
     pub(crate) process_ns: u64,
 }
 
-impl Reading {
-    /// Now; nothing of a process that is gone.
-    pub(crate) fn now(pid: u32) -> Reading {
+/// Reads again and again what the threads of a process have used. Their files stay open: to open one takes ten times as long as to read it.
+#[derive(Debug)]
+pub(crate) struct Readings {
+    process: PathBuf,
+    /// Threads have other numbers in their own pid namespace, by which they are told of.
+    has_others: bool,
+    /// By our numbers.
+    tasks: FxHashMap<u32, Task>,
+}
+
+#[derive(Debug)]
+struct Task {
+    number: u32,
+    /// `None` where so many files are open that the tool might be in want of them.
+    file: Option<File>,
+}
+
+impl Readings {
+    /// Of a process.
+    pub(crate) fn of(host: &TargetHost) -> Readings {
+        let process = PathBuf::from(format!("/proc/{}", host.pid()));
+        Readings { process, has_others: host.pid() != host.vm_pid(), tasks: FxHashMap::default() }
+    }
+
+    /// What each thread has used up to now; nothing of a process that is gone.
+    pub(crate) fn now(&mut self) -> Reading {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let threads = all_scheduled(&PathBuf::from(format!("/proc/{pid}/task")));
-        let process = fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|stat| of_stat(&stat));
+        let process = fs::read_to_string(self.process.join("stat")).ok().and_then(|stat| of_stat(&stat));
         Reading {
             at_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
-            threads,
+            threads: self.threads(),
             process_ns: process.unwrap_or_default(),
         }
     }
 
-    /// With threads by the numbers that they have in their own pid namespace; those that are gone have none.
-    pub(crate) fn by_inner_numbers(&mut self, pid: u32) {
-        let tasks = PathBuf::from(format!("/proc/{pid}/task"));
-        let inner = |(ours, times): (u32, Scheduled)| Some((inner_number(&tasks, ours)?, times));
-        self.threads = std::mem::take(&mut self.threads).into_iter().filter_map(inner).collect();
+    fn threads(&mut self) -> BTreeMap<u32, Scheduled> {
+        let directory = self.process.join("task");
+        // What is left of them has ended. A thread's number may be another one's by now: then the file that is open is nobody's.
+        let mut before = std::mem::take(&mut self.tasks);
+        let mut threads = BTreeMap::new();
+        for ours in numbers(&directory) {
+            let known = before.remove(&ours).and_then(|task| Some((task.times(&directory, ours)?, task)));
+            let found = known.or_else(|| {
+                let task = self.task(&directory, ours)?;
+                Some((task.times(&directory, ours)?, task))
+            });
+            if let Some((times, task)) = found {
+                threads.insert(task.number, times);
+                self.tasks.insert(ours, task);
+            }
+        }
+        threads
+    }
+
+    fn task(&self, directory: &Path, ours: u32) -> Option<Task> {
+        let number = if self.has_others { inner_number(directory, ours)? } else { ours };
+        let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let has_room = most.is_none_or(|most| (self.tasks.len() as u64) < most / 2);
+        let open = || File::open(directory.join(format!("{ours}/schedstat"))).ok();
+        let file = has_room.then(open).flatten().filter(|file| scheduled_in(file).is_some());
+        Some(Task { number, file })
+    }
+}
+
+impl Task {
+    /// `None` of a thread that is gone.
+    fn times(&self, directory: &Path, ours: u32) -> Option<Scheduled> {
+        match &self.file {
+            Some(file) => scheduled_in(file),
+            None => time(directory, ours),
+        }
     }
 }
 
@@ -104,7 +161,12 @@ impl Times {
             dump.threads.push(thread);
         }
         let recent_ns = self.after.keys().filter_map(|thread| self.recent(*thread)).sum();
-        Cpu { window: self.window, recent_ns, threads_ns: self.after.values().sum(), process_ns: self.process_ns }
+        let [first_ns, process_ns] = self.process_ns;
+        let ended_ns = (process_ns - first_ns.min(process_ns)).saturating_sub(recent_ns);
+        // It is counted in ticks, at both ends.
+        let ended_ns = if ended_ns > 2 * NS_A_SECOND / process::ticks_per_second() { ended_ns } else { 0 };
+        let threads_ns = self.after.values().sum();
+        Cpu { window: self.window, recent_ns, ended_ns, threads_ns, process_ns }
     }
 
     /// What a thread used in the window; all that it ever has, if it began in it.
@@ -116,13 +178,13 @@ impl Times {
 
 /// By thread, in ns.
 fn times(tasks: &Path) -> BTreeMap<u32, u64> {
-    all_scheduled(tasks).into_iter().map(|(thread, times)| (thread, times.ran_ns)).collect()
+    numbers(tasks).filter_map(|thread| Some((thread, time(tasks, thread)?.ran_ns))).collect()
 }
 
-fn all_scheduled(tasks: &Path) -> BTreeMap<u32, Scheduled> {
+/// Of all threads.
+fn numbers(tasks: &Path) -> impl Iterator<Item = u32> {
     let entries = fs::read_dir(tasks).into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    numbers.filter_map(|thread| Some((thread, time(tasks, thread)?))).collect()
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Kernels without scheduling statistics count in ticks.
@@ -139,11 +201,13 @@ fn of_stat(stat: &str) -> Option<u64> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_whitespace().skip(14 - 3).map(str::parse::<u64>);
     let ticks = fields.next()?.ok()?.checked_add(fields.next()?.ok()?)?;
-    ticks.checked_mul(1_000_000_000 / process::ticks_per_second())
+    ticks.checked_mul(NS_A_SECOND / process::ticks_per_second())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
 
     #[test]
@@ -158,5 +222,34 @@ mod tests {
         let times = window(std::process::id(), Duration::from_millis(1), &AtomicBool::new(false)).expect("we may look");
         assert!(times.after.contains_key(&std::process::id()));
         assert!(times.window >= Duration::from_millis(1));
+    }
+
+    /// A thread that ends when the sender is gone.
+    fn waiting() -> (u32, mpsc::Sender<()>, thread::JoinHandle<()>) {
+        let ((told, number), (end, until)) = (mpsc::channel(), mpsc::channel());
+        let thread = thread::spawn(move || {
+            told.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()).expect("it is waited for");
+            until.recv().unwrap_or_default();
+        });
+        (number.recv().expect("it runs"), end, thread)
+    }
+
+    #[test]
+    fn threads_that_come_and_go_are_read_again_and_again() {
+        let mut readings = Readings::of(&TargetHost::ourselves().expect("we are there"));
+        let (number, end, thread) = waiting();
+        let first = readings.now();
+        assert!(first.threads.contains_key(&number));
+        assert!(readings.tasks[&number].file.is_some());
+        let again = readings.now();
+        assert!(again.threads[&number].ran_ns >= first.threads[&number].ran_ns);
+        drop(end);
+        thread.join().expect("it ends");
+        // The kernel takes it away a moment after that.
+        while Path::new(&format!("/proc/self/task/{number}")).exists() {
+            thread::yield_now();
+        }
+        assert!(!readings.now().threads.contains_key(&number));
+        assert!(!readings.tasks.contains_key(&number));
     }
 }

@@ -69,9 +69,14 @@ impl<W: Write> Text<'_, W> {
         let Some(cpu) = cpu else { return Ok(()) };
         write!(self.lines.out, "CPU ")?;
         if !cpu.window.is_zero() {
-            let share = 100.0 * cpu.recent_ns as f64 / cpu.window.as_nanos() as f64;
+            let all_ns = cpu.recent_ns + cpu.ended_ns;
+            let share = 100.0 * all_ns as f64 / cpu.window.as_nanos() as f64;
             let window = time(cpu.window.as_nanos() as u64);
-            write!(self.lines.out, "in the last {window}: {} ({share:.0} %); ", time(cpu.recent_ns))?;
+            write!(self.lines.out, "in the last {window}: {} ({share:.0} %)", time(all_ns))?;
+            if cpu.ended_ns > 0 {
+                write!(self.lines.out, ", {} of it by threads that have ended", time(cpu.ended_ns))?;
+            }
+            write!(self.lines.out, "; ")?;
         }
         writeln!(self.lines.out, "since the start: {}", time(cpu.process_ns))
     }

@@ -30,6 +30,8 @@ pub struct Cpu {
     pub window: Duration,
     /// By all threads that were there at its end.
     pub recent_ns: u64,
+    /// By others, that have ended in it.
+    pub ended_ns: u64,
     /// The same since their starts.
     pub threads_ns: u64,
     /// Since its start by the whole process, threads that have ended included.

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::shared_dir::SharedDir;
@@ -155,14 +156,21 @@ impl TargetHost {
 
     /// The state of the process, or [`AttachError::Gone`].
     pub fn status(&self) -> Result<Status, AttachError> {
-        match (Status::of(self.pid), process::start_time(self.pid)) {
-            (Ok(status), Ok(start_time))
-                if !status.is_dead() && start_time == self.start_time && process::has_program(self.pid) =>
-            {
-                Ok(status)
-            }
+        match Status::of(self.pid) {
+            // It was the same process's, if that has not ended since.
+            Ok(status) if !status.is_dead() && process::has_program(self.pid) && self.is_the_same() => Ok(status),
             _ => Err(AttachError::Gone { pid: self.pid }),
         }
+    }
+
+    /// Whether the number is still the process's. To read when it began costs time for each of its threads.
+    fn is_the_same(&self) -> bool {
+        let Some(pidfd) = &self.pidfd else {
+            return process::start_time(self.pid).is_ok_and(|start_time| start_time == self.start_time);
+        };
+        // It can be read once the process has ended.
+        let ended = &mut [PollFd::new(pidfd, PollFlags::IN)];
+        retry_on_intr(|| poll(ended, Some(&Timespec::default()))).is_ok_and(|ready| ready == 0)
     }
 
     /// The JVM has switched attaching off.

@@ -37,6 +37,7 @@ struct Target<'a> {
 struct Cpu {
     window_ns: u64,
     recent_ns: u64,
+    ended_ns: u64,
     threads_ns: u64,
     process_ns: u64,
 }
@@ -157,6 +158,7 @@ pub fn write_json(taken: &Taken, out: &mut impl Write) -> io::Result<()> {
         cpu: taken.cpu.map(|cpu| Cpu {
             window_ns: cpu.window.as_nanos() as u64,
             recent_ns: cpu.recent_ns,
+            ended_ns: cpu.ended_ns,
             threads_ns: cpu.threads_ns,
             process_ns: cpu.process_ns,
         }),
