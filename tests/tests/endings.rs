@@ -12,6 +12,7 @@ headwater_tests::trials! {
         a_file_that_may_not_become_as_large_as_the_profile_is_an_error_and_the_profile_is_said_instead,
         nobody_goes_on_timing_probes_for_a_tool_that_is_gone,
         calls_that_end_with_the_program_are_all_that_was_wanted,
+        a_program_that_leaves_before_all_is_counted_has_its_profile_and_is_told_what_is_missing,
     }
     first_jdk {
         a_target_that_is_killed_while_it_is_asked_is_known_to_have_ended,
@@ -128,6 +129,24 @@ fn calls_that_end_with_the_program_are_all_that_was_wanted(jdk: &Jdk) {
         assert_eq!(program.status.code(), Some(code), "JDK {}, {calls}: {:#?}", jdk.version, program.stderr);
         assert_eq!(root(&file), 1);
     }
+}
+
+/// Waits for locks are recorded by the flight recorder, which takes longer to begin than this program takes.
+fn a_program_that_leaves_before_all_is_counted_has_its_profile_and_is_told_what_is_missing(jdk: &Jdk) {
+    let classes = compile(jdk, &["Leaving.java"]);
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let mut tool = headwater();
+    tool.args(["run", "--root", "Leaving::main", "--count", "bytecodes,locks", "--gentle", "off", "-o"]).arg(&file);
+    tool.arg("--").arg(jdk.program("java")).args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Leaving");
+    let tool = Process::spawn(&mut tool).finish();
+    assert!(tool.stdout.iter().any(|line| line == "SUM 499500"), "JDK {}: {:#?}", jdk.version, tool.stdout);
+    assert_eq!(tool.status.code(), Some(0), "JDK {}: {:#?}", jdk.version, tool.stderr);
+    assert_eq!(root(&file), 1);
+    let report = read_report(&file);
+    let warnings = report["warnings"].to_string();
+    assert!(warnings.contains("bytecodes of 1 call of 1 thread are missing"), "JDK {}: {warnings}", jdk.version);
+    assert!(warnings.contains("contended locks are not known"), "JDK {}: {warnings}", jdk.version);
 }
 
 /// The kernel ends who does not care about the signal that comes with it.

@@ -65,7 +65,7 @@ const UNSTEADY: f64 = 0.03;
 const LOOKED_AT_NS: f64 = 10e6;
 /// So many times what undisturbed calls wait was seen while they were recorded, and more: then so much of what is left lies where it was seen, and the rest anywhere.
 const GROWN: f64 = 2.0;
-/// However much was seen to wait, this part of a root's time was not, if any was recorded that was not.
+/// However much was seen to wait, this part of a root's time was not, if as much was recorded that was not.
 const RUNNING: f64 = 0.05;
 
 /// What a subtree gets.
@@ -195,8 +195,9 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 Some(whole) => *whole,
                 None => Whole::measured(&below[index]),
             };
-            let most = if below[index].run > 0.0 { (1.0 - RUNNING) * whole.total_ns } else { whole.total_ns };
-            let waited = (waits * below[index].wait).min(most);
+            let seen = &below[index];
+            let running = if seen.run > 0.0 { RUNNING.min(seen.run / seen.sum()) } else { 0.0 };
+            let waited = (waits * seen.wait).min((1.0 - running) * whole.total_ns);
             let wait = waited * (GROWN * waits).min(1.0);
             let disturbed = whole.disturbed(&below[index]);
             let (run, untold) = (whole.total_ns - wait, placed.map_or(0.0, |placed| placed.untold));

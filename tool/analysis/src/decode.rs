@@ -448,9 +448,10 @@ impl Decoder {
         self.by_id.get(&thread).is_some_and(|index| self.threads[*index].run.is_some())
     }
 
-    /// Frames that are open.
-    pub fn open_frames(&self) -> u64 {
-        self.threads.iter().map(Thread::depth).sum()
+    /// Threads that are in a root, and calls that are open there.
+    pub fn open_frames(&self) -> [u64; 2] {
+        let depths = || self.threads.iter().map(Thread::depth).filter(|depth| *depth > 0);
+        [depths().count() as u64, depths().sum()]
     }
 
     /// Root invocations that were counted.

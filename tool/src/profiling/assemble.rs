@@ -124,7 +124,7 @@ pub(crate) fn profile(
         imported: None,
         contention: None,
         notes: Vec::new(),
-        counted: counters::metrics(&facts.history, duration),
+        counted: counters::metrics(&facts.history, duration, clock.queued),
         tracks: super::tracks::of(&facts, decoder, mode),
         target,
         environment: Environment::here(duration),
@@ -157,7 +157,7 @@ pub(crate) fn profile(
         reach: Some(facts.remembered.reach()),
     };
     // From here on trees have nodes that are no methods'.
-    counters::count(&mut profile.merged, &all, &facts.history, &mut things);
+    counters::count(&mut profile.merged, &all, &facts.history, profile.clock.queued, &mut things);
     objects::describe(&mut profile);
     let names = things.into_names();
     profile.methods = facts.methods;
@@ -366,7 +366,7 @@ fn thread_profiles(
     ids.into_iter()
         .zip(divided(merged, clock, lost, &trees).into_iter().zip(&trees))
         .map(|(id, (mut tree, (cct, _)))| {
-            counters::count(&mut tree, cct, &facts.history, things);
+            counters::count(&mut tree, cct, &facts.history, clock.queued, things);
             let name = facts.threads.get(&id).cloned().unwrap_or_else(|| match id {
                 FOLDED => "virtual threads that are not told apart".to_owned(),
                 // The agent tells of virtual threads only what they are called.

@@ -9,7 +9,7 @@ use headwater_jfr::{DEEPEST, Event};
 use crate::jvm;
 use crate::locks::{LocksError, Wanted, Watching, now_ns};
 use crate::profile::{Contention, LockKind, Profile};
-use crate::report::units::{count, plural};
+use crate::report::units::{count, plural, time};
 use crate::session::Session;
 use crate::thread_dump::Owners;
 
@@ -21,6 +21,8 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) struct LockWaits {
     watching: Result<Watching, LocksError>,
     times: Times,
+    /// So much of the profile's beginning is without them.
+    missing: Duration,
 }
 
 /// When it was recorded, in ns since 1970.
@@ -54,7 +56,7 @@ impl LockWaits {
         };
         let started = jvm::resolve(&pid.to_string()).map_err(|error| LocksError::Recorder(error.into()));
         let watching = started.and_then(|jvm| Watching::start(&jvm, wanted));
-        LockWaits { watching, times: Times::default() }
+        LockWaits { watching, times: Times::default(), missing: Duration::ZERO }
     }
 
     /// Why nothing is recorded, if that is so.
@@ -65,6 +67,12 @@ impl LockWaits {
     /// The profile records from now on.
     pub(crate) fn begin(&mut self) {
         self.times.since.get_or_insert_with(now_ns);
+    }
+
+    /// The same, of a profile that has recorded for so long already.
+    pub(crate) fn begin_late(&mut self, missing: Duration) {
+        self.missing = missing;
+        self.begin();
     }
 
     /// It does not.
@@ -85,8 +93,15 @@ impl LockWaits {
     /// Ends it; blocks for as long as the recorder takes.
     pub(crate) fn finish(mut self) -> Result<Contention, LocksError> {
         self.interrupt();
-        let times = self.times;
-        Ok(self.watching?.finish(|event: &Event| times.has(event.at_ns))?.contention)
+        let LockWaits { watching, times, missing } = self;
+        let mut contention = watching?.finish(|event: &Event| times.has(event.at_ns))?.contention;
+        if !missing.is_zero() {
+            let missing = time(missing.as_nanos() as u64);
+            contention
+                .limits
+                .push(format!("waits of the program's first {missing} are missing: the recorder had not begun"));
+        }
+        Ok(contention)
     }
 }
 

@@ -8,7 +8,9 @@ use super::history::History;
 use super::named::Things;
 use crate::cct::{Cct, NodeId};
 use crate::decode::Decoder;
-use crate::profile::{Column, CpuSamples, Extent, MethodIndex, Metric, Node, OTHER_WAITS, RUNNING, Tree, Unit, Wait};
+use crate::profile::{
+    Column, CpuSamples, Extent, MethodIndex, Metric, Node, OTHER_WAITS, READY, RUNNING, Tree, Unit, Wait,
+};
 
 // Ids of metrics.
 pub(super) const ALLOCATED: &str = "alloc";
@@ -148,14 +150,15 @@ fn counted(what: Counting) -> impl Iterator<Item = Counter> {
 }
 
 /// The metrics of what was counted in a recording of that length, and of what follows from it.
-pub(super) fn metrics(history: &History, duration: Duration) -> Vec<Metric> {
+pub(super) fn metrics(history: &History, duration: Duration, queued: Option<f64>) -> Vec<Metric> {
     let what = history.ever();
     let counted = counted(what).map(|counter| {
         let spans = history.spans(duration, |what| what.has(counter));
         metric(counter).during(spans.unwrap_or_default())
     });
     let initialising = what.classes.then(initialising);
-    counted.chain(initialising).chain(are_rests_known(history).then(unwaited).into_iter().flatten()).collect()
+    let unwaited = are_rests_known(history).then(|| unwaited(queued));
+    counted.chain(initialising).chain(unwaited.into_iter().flatten()).collect()
 }
 
 /// Whether it is known what waits leave of self times: they were counted all the time.
@@ -170,15 +173,20 @@ fn initialising() -> Metric {
         .uncertain()
 }
 
-/// What is left of self times when all waits are known that something tells of.
-fn unwaited() -> [Metric; 2] {
+/// What is left of self times when all waits are known that something tells of, and how much of that the operating system says threads stood in line.
+fn unwaited(queued: Option<f64>) -> impl Iterator<Item = Metric> {
     let time = |id, title, about| Metric::counted(id, title, Unit::Nanoseconds, Extent::OwnAndTotal, about).uncertain();
-    [
+    let ready = time(
+        READY,
+        "time ready",
+        "Self time in which the thread could have run, and had no processor: the operating system says how much that is of all that was no wait, and \
+         each method has as much of it as of that.",
+    );
+    let [running, others] = [
         time(
             RUNNING,
             "time running",
-            "Self time that was no wait, as far as is known: the thread ran, or could have and had no processor. What events and samples of \
-             waiting leave of the self time.",
+            "Self time that was no wait, as far as is known: what events, samples of waiting and the operating system leave of it.",
         ),
         time(
             OTHER_WAITS,
@@ -186,12 +194,13 @@ fn unwaited() -> [Metric; 2] {
             "Self time in which threads were seen waiting, by samples of their states, and nothing tells in what: native code, locks of the JVM's \
              own, page faults.",
         ),
-    ]
+    ];
+    std::iter::once(running).chain(queued.map(|_| ready)).chain([others])
 }
 
 /// Gives a tree the columns of what was counted in it, and nodes for what was counted by names. Its nodes are those of `cct` but for the top, in the
 /// same order.
-pub(super) fn count(tree: &mut Tree, cct: &Cct, history: &History, things: &mut Things<'_>) {
+pub(super) fn count(tree: &mut Tree, cct: &Cct, history: &History, queued: Option<f64>, things: &mut Things<'_>) {
     let what = history.ever();
     let named = things.hang(tree, cct);
     let column = |counter| {
@@ -206,10 +215,24 @@ pub(super) fn count(tree: &mut Tree, cct: &Cct, history: &History, things: &mut 
     }
     if are_rests_known(history) {
         let rests = cct.nodes().skip(1).zip(&tree.nodes).map(|((id, _), node)| Rest::of(node, waited_ns(cct, id)));
-        let (running, others) = rests.map(|rest| (rest.running, rest.others)).unzip::<_, _, Vec<_>, Vec<_>>();
-        columns.extend([Column::of_time(&tree.nodes, running), Column::of_time(&tree.nodes, others)]);
+        let (unwaited, others) = rests.map(|rest| (rest.running, rest.others)).unzip::<_, _, Vec<_>, Vec<_>>();
+        let (running, ready): (Vec<_>, Vec<_>) =
+            unwaited.into_iter().map(|unwaited| in_line(unwaited, queued.unwrap_or(0.0))).unzip();
+        let ready = queued.map(|_| Column::of_time(&tree.nodes, ready));
+        columns.push(Column::of_time(&tree.nodes, running));
+        columns.extend(ready.into_iter().chain([Column::of_time(&tree.nodes, others)]));
     }
     tree.counted = columns;
+}
+
+/// What a time that was no wait has of running and of standing in line, each with its uncertainty, if such a part of all of it was standing in line: a method may
+/// have had another part.
+fn in_line((ns, error_ns): (u64, u64), queued: f64) -> ((u64, u64), (u64, u64)) {
+    let queued = queued.clamp(0.0, 1.0);
+    let ready_ns = ((queued * ns as f64).round() as u64).min(ns);
+    let of_another = queued * (1.0 - queued) * ns as f64;
+    let error = |part: f64| (part * error_ns as f64).hypot(of_another).round() as u64;
+    ((ns - ready_ns, error(1.0 - queued)), (ready_ns, error(queued)))
 }
 
 /// The self times in static initialisers, and in what they call.
@@ -241,9 +264,14 @@ impl Rest {
         const CLEARLY: f64 = 2.0;
         let rest_ns = node.self_ns.saturating_sub(waited_ns);
         let unseen = Rest { running: (rest_ns, node.error_ns.min(rest_ns)), others: (0, 0) };
-        let Some(share) = node.cpu.share().filter(|_| node.cpu.samples >= CpuSamples::ENOUGH) else { return unseen };
+        if node.cpu.samples < CpuSamples::ENOUGH {
+            return unseen;
+        }
+        // As if it had been seen once more, half running: what was never seen may be.
+        let samples = f64::from(node.cpu.samples) + 1.0;
+        let share = (f64::from(node.cpu.running) + 0.5) / samples;
         let self_ns = node.self_ns as f64;
-        let deviation = self_ns * (share * (1.0 - share) / f64::from(node.cpu.samples)).sqrt();
+        let deviation = self_ns * (share * (1.0 - share) / samples).sqrt();
         let others = (1.0 - share) * self_ns - waited_ns as f64;
         if others <= CLEARLY * deviation {
             return unseen;

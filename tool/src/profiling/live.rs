@@ -15,6 +15,7 @@ use headwater_protocol::message::{Calibration, MethodInfo, Reveal};
 use headwater_protocol::segment::Segment;
 use headwater_protocol::word::Counting;
 
+use crate::attach::AttachError;
 use crate::callgraph::{CallGraph, Options, Without};
 use crate::clock_source::ClockSourceError;
 use crate::connection::Connection;
@@ -109,22 +110,17 @@ impl Attached {
             self.session.tell_threads_to(threads);
             sampler
         });
-        let mut waits = self.waits.take();
+        let waits = self.waits.take();
         let drain = Drain::start(Arc::clone(&self.segment), decoding, sampler).map_err(ProfileError::Thread)?;
         let pid = self.session.peer_pid().unwrap_or(self.target.pid);
         let sampling = Sampling::is_wanted(&settings, start).then(|| Sampling::begin(pid, &self.target.jdk)).flatten();
         let prepared = profiling::prepare(&mut self.session, &settings, (&drain, pid), observer, start, sampling).await;
         match prepared {
             Ok(Prepared { calibration, before }) => {
-                // Its beginning takes a second or two, in which a program that is held cannot be asked.
-                if settings.counting.locks && waits.is_none() {
-                    waits = Some(self.session.serve_until(LockWaits::begun(self.target.pid, settings.duration)).await?);
-                }
                 self.session.begin_time(settings.duration);
-                waits.iter_mut().for_each(LockWaits::begin);
                 ticker.iter().for_each(Ticker::begin);
                 let compiling = Compiling::begun(self.session.peer_pid().unwrap_or(self.target.pid));
-                Ok(Live {
+                let mut live = Live {
                     history: History::begun(settings.counting),
                     session: self.session,
                     segment: self.segment,
@@ -139,7 +135,12 @@ impl Attached {
                     waits,
                     former_waits: Vec::new(),
                     _pulse: self._pulse,
-                })
+                };
+                live.waits.iter_mut().for_each(LockWaits::begin);
+                if live.settings.counting.locks && live.waits.is_none() {
+                    live.begin_waits().await;
+                }
+                Ok(live)
             }
             Err(error) => {
                 // The agent leaves by itself when the connection closes; asking makes sure that it has, and an error changes
@@ -347,6 +348,19 @@ impl Live {
         }
         self.switch(what).await?;
         Ok(Switched::Now)
+    }
+
+    /// Has waits for locks recorded from now on. A program that was held until now could not be asked for it, and may end while it is.
+    async fn begin_waits(&mut self) {
+        let pid = self.target.pid;
+        match self.session.serve_until(LockWaits::begun(pid, self.settings.duration)).await {
+            Ok(mut waits) => {
+                waits.begin_late(self.recorded());
+                self.waits = Some(waits);
+            }
+            // Whoever goes on with the conversation finds out.
+            Err(_) => self.former_waits.push(Err(AttachError::Gone { pid }.into())),
+        }
     }
 
     async fn switch(&mut self, what: Counting) -> Result<(), SessionError> {

@@ -127,10 +127,26 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
             decoder.lost_handovers()
         ));
     }
+    warnings.extend(uncounted(facts, decoder));
     if meaningless > 0 {
         warnings.push(format!("event words had no meaning ({})", count(meaningless)));
     }
     warnings
+}
+
+/// Calls that had not ended with the recording have handed over no bytecodes; where there are few of them, or none, nothing.
+fn uncounted(facts: &Facts, decoder: &Decoder) -> Option<String> {
+    /// A hundredth of the root calls.
+    const FEW: u64 = 100;
+    let [threads, frames] = decoder.open_frames();
+    let is_told = facts.history.now().bytecodes && threads * FEW > decoder.roots_entered();
+    let (calls, of_threads) = (plural(frames, "call", "calls"), plural(threads, "thread", "threads"));
+    is_told.then(|| {
+        format!(
+            "bytecodes of {calls} of {of_threads} are missing, which had not ended with the recording. Record whole calls (--calls N), and of a \
+             program that ends by System.exit a root that returns before"
+        )
+    })
 }
 
 /// What is said when recording ended before so many calls were there.

@@ -6,6 +6,7 @@ use headwater_protocol::word::Counter;
 use rustc_hash::FxHashMap;
 
 use crate::cct::{Cct, Named, NodeId};
+use crate::pattern::stable_name;
 use crate::profile::{MethodIndex, MethodName, Node, NodeIndex, Tree, tell_apart};
 
 /// A class that was loaded, and nothing more.
@@ -79,7 +80,7 @@ impl<'a> Things<'a> {
             return self.sites.get(what.number as usize).map_or(NOWHERE, |made| &**made).to_owned();
         }
         match self.classes.get(&what.number) {
-            Some(name) => name.replace('/', "."),
+            Some(name) => stable_name(&name.replace('/', ".")).into_owned(),
             None if what.counter == Counter::Loaded => UNLINKED.to_owned(),
             None => GONE.to_owned(),
         }

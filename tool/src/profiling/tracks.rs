@@ -4,6 +4,7 @@ use headwater_protocol::collections::Collection;
 
 use super::facts::Facts;
 use crate::decode::{Decoder, Load};
+use crate::pattern::stable_name;
 use crate::profile::{ClockMode, Slice, Track};
 use crate::session::Hotswapped;
 
@@ -34,7 +35,10 @@ pub(super) fn of(facts: &Facts, decoder: &Decoder, mode: ClockMode) -> Vec<Track
         let (first, others) = decoder.loads();
         let load = |it: &Load| Slice {
             start_ns: since(it.after_ns),
-            label: facts.classes.get(&it.class).map_or(String::new(), |name| name.replace('/', ".")),
+            label: facts
+                .classes
+                .get(&it.class)
+                .map_or(String::new(), |name| stable_name(&name.replace('/', ".")).into_owned()),
             ..Slice::default()
         };
         let mut loads: Vec<Slice> = first.iter().map(load).collect();

@@ -257,6 +257,16 @@ fn who_waited_keeps_it_though_no_sample_was_taken_of_it() {
 }
 
 #[test]
+fn of_roots_that_hardly_run_nearly_all_waits() {
+    let mut cct = called((50, 5_000_000), &[(50, 1_000), (50, 4_990_000_000)]);
+    let sleeper = cct.callee(cct.roots()[0].0, MethodId(3)).expect("it was called");
+    cct.add_count(sleeper, Counter::SleptNs, 4_990_000_000);
+    let tree = sampled(&cct, 4_995e6, &[[1, 1], [0, 0], [0, 0]]);
+    assert!(tree.nodes[2].self_ns > 4_985_000_000, "{tree:?}");
+    assert!(tree.nodes[0].self_ns < 10_000_000, "{tree:?}");
+}
+
+#[test]
 fn waiting_that_only_the_recording_had_is_nobodys() {
     let mut cct = called((1, 1_000), &[(1, 50_000_000), (1, 50_000_000)]);
     let stalled = cct.callee(cct.roots()[0].0, MethodId(2)).expect("it was called");

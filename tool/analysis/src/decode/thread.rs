@@ -161,6 +161,10 @@ impl Thread {
             if word >> KIND_SHIFT == KIND_PAUSE
                 && let Some(counter) = Counter::of(method.0)
             {
+                if counter == Counter::Loaded {
+                    // It is told of with its time, too.
+                    break;
+                }
                 self.tree.add_counted(top, counter, word & MAX_PAYLOAD);
                 followed += 1;
                 continue;

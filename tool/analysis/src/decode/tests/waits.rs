@@ -59,6 +59,15 @@ fn a_wait_that_goes_on_has_its_time_so_far_and_is_there_after_what_was_before_is
 }
 
 #[test]
+fn each_class_that_is_loaded_is_told_of_wherever_its_word_is() {
+    // Some among words that are followed one after the other, some beside what needs care.
+    let decoder = decoded("*1@0 a@7 +2@20 -2@30 a@8 +2@40 a@9 -2@50 p@5 a@10 w@60 a@11 x@70 -1@80");
+    let (loads, others) = decoder.loads();
+    let told: Vec<(i64, u64)> = loads.iter().map(|load| (load.after_ns, load.class)).collect();
+    assert_eq!((told, others), (vec![(0, 7), (30, 8), (40, 9), (50, 10), (60, 11)], 0));
+}
+
+#[test]
 fn class_loading_is_told_beside_waits_and_may_have_some_in_it() {
     let decoder = decoded("*1@0 l@10 +2@20 w@25 x@35 l@40 k@50 -2@60 k@70 w@80 x@85 -1@90");
     assert_eq!(waits(&decoder), [(50, 5, 1, 0), (40, 10, 1, 0)]);
