@@ -1,8 +1,9 @@
 //! Counting the instructions that a method executes: where blocks begin, and what is inserted there.
 //!
 //! A block is entered at its first instruction only and left behind its last; control that comes to it adds its length to a
-//! local variable, in one `iinc`. So an exception in the midst of a block counts all of the block. Each call has variables of
-//! its own, which hand over what they hold when the call is left: what it calls cannot add to them.
+//! local variable, in one `iinc`. A call is the last of its block, so that its exception counts nothing behind it; one that another
+//! instruction throws counts all of the block. Each call has variables of its own, which hand over what they hold when the call is
+//! left: what it calls cannot add to them.
 //!
 //! An int would overflow in a loop that runs for seconds. So where control may go backwards, the int is added to a long, and begins
 //! anew: between two such places no instruction is executed twice.
@@ -11,8 +12,8 @@
 
 use crate::code::Code;
 use crate::instructions::{
-    self, ATHROW, I2L, ICONST_0, IINC, ILOAD, IRETURN, ISTORE, Instruction, LADD, LCONST_0, LLOAD, LSTORE, RETURN,
-    Scan, WIDE, with_local,
+    self, ATHROW, I2L, ICONST_0, IINC, ILOAD, INVOKEDYNAMIC, INVOKEVIRTUAL, IRETURN, ISTORE, Instruction, LADD,
+    LCONST_0, LLOAD, LSTORE, RETURN, Scan, WIDE, with_local,
 };
 
 /// Some of a method's instructions, in order, that are counted apart from the others.
@@ -90,10 +91,12 @@ impl Blocks {
     }
 }
 
-/// Whether control goes on elsewhere, or may.
+/// Whether control goes on elsewhere, or may: by an exception, as far as another method's code throws it.
 fn ends_block(instruction: &Instruction, code: &[u8]) -> bool {
     let branches = instruction.is_switch() || instruction.is_short_branch() || instruction.is_wide_branch();
-    branches || matches!(instruction.opcode, IRETURN..=RETURN | ATHROW) || instruction.is_ret(code)
+    branches
+        || matches!(instruction.opcode, IRETURN..=RETURN | ATHROW | INVOKEVIRTUAL..=INVOKEDYNAMIC)
+        || instruction.is_ret(code)
 }
 
 /// Local variables that count for a region.
