@@ -30,7 +30,8 @@ pub(crate) const DIRECTORY_PREFIXES: [&str; 2] = [SAMPLES[1], LOCKS[1]];
 const SETTINGS: &str = "samples.jfc";
 /// Samples are taken at one period for so long, before it is another.
 const STRETCH: Duration = Duration::from_millis(400);
-const LONG_STRETCH: Duration = Duration::from_secs(1);
+/// Of samples of all threads: all of them are told of with each change, so there are four or some more.
+const LONG_STRETCHES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
 /// What the JVM writes when a recording is over; empty before.
 pub(crate) const RECORDED: &str = "samples.jfr";
 /// The JVM's own, which are used where a stack has no more.
@@ -98,11 +99,13 @@ impl Wanted {
     }
 
     /// How often threads are sampled, in the mean, and how long at one period before it is another.
-    fn sampled(self) -> Option<(Duration, Duration)> {
+    fn sampled(self, longest: Duration) -> Option<(Duration, Duration)> {
         match self {
             Wanted::Executions(period) => Some((period, STRETCH)),
-            // All threads' allocations are told at each change.
-            Wanted::Work(period) => Some((period, LONG_STRETCH)),
+            Wanted::Work(period) => {
+                let [least, most] = LONG_STRETCHES;
+                Some((period, (longest / 4).clamp(least, most)))
+            }
             Wanted::Waits(_) => None,
         }
     }
@@ -207,14 +210,14 @@ impl Recording {
         }
         if changes {
             // With one period it is worth as much as most recordings.
-            recording.dither = recording.dithered(wanted).unwrap_or_default();
+            recording.dither = recording.dithered(wanted, longest).unwrap_or_default();
         }
         Ok(recording)
     }
 
     /// Has the period of its samples change from now on, if it has samples.
-    fn dithered(&self, wanted: Wanted) -> Result<Option<Dither>, RecorderError> {
-        let Some((period, stretch)) = wanted.sampled() else { return Ok(None) };
+    fn dithered(&self, wanted: Wanted, longest: Duration) -> Result<Option<Dither>, RecorderError> {
+        let Some((period, stretch)) = wanted.sampled(longest) else { return Ok(None) };
         let write = |period_ms: &u64| {
             let name = format!("{period_ms}ms.jfc");
             self.directory.write_file(&name, configuration(&executions(*period_ms)).as_bytes())?;
