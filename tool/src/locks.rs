@@ -15,12 +15,13 @@ use crate::flight_recorder::{self, RecorderError, Recording};
 use crate::import::recording::{self, locks};
 use crate::jvm::Jvm;
 use crate::jvm::process::has_program;
-use crate::profile::Contention;
+use crate::profile::{ContendedLock, Contention, LockKind};
 use crate::report::units::{bytes, plural, time};
 use crate::thread_dump::{self, Owners};
 use crate::whole_jvm::Whole;
 use headwater_jfr::{Event, EventKind, Recorded};
 use looks::{Looking, Looks, Thoroughness};
+use rustc_hash::FxHashMap;
 
 mod looks;
 
@@ -214,9 +215,41 @@ fn limits(recorded: &Recorded, began_ns: i64, others: usize, looks: Option<&Look
     if let Some(looks) = looks {
         warnings.extend(looks.limits());
     }
+    warnings.extend(moved(&contention.locks));
+}
+
+/// Of locks of `java.util.concurrent` addresses are known alone, which collections change.
+fn moved(locks: &[ContendedLock]) -> Option<String> {
+    let mut of_class: FxHashMap<&str, u64> = FxHashMap::default();
+    for lock in locks.iter().filter(|lock| lock.kind == LockKind::Concurrent) {
+        *of_class.entry(&lock.class).or_default() += 1;
+    }
+    let alike: u64 = of_class.values().filter(|locks| **locks > 1).sum();
+    if alike == 0 {
+        return None;
+    }
+    let locks = plural(alike, "java.util.concurrent lock", "java.util.concurrent locks");
+    Some(format!(
+        "some of {locks} may be one: they are told apart by their addresses, which a garbage collection changes"
+    ))
 }
 
 /// The time, in ns since 1970.
 pub(crate) fn now_ns() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_that_may_be_one_are_told_of() {
+        let lock =
+            |kind, class: &str, address| ContendedLock { kind, class: class.to_owned(), address, waits: Vec::new() };
+        let (monitor, concurrent) = (LockKind::Monitor, LockKind::Concurrent);
+        assert_eq!(moved(&[lock(monitor, "a.B", 1), lock(monitor, "a.B", 2), lock(concurrent, "a.B", 3)]), None);
+        let told = moved(&[lock(concurrent, "a.B", 1), lock(concurrent, "a.C", 2), lock(concurrent, "a.B", 3)]);
+        assert!(told.is_some_and(|told| told.starts_with("some of 2 java.util.concurrent locks may be one: ")));
+    }
 }

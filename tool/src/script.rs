@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn every_mistake_is_named_with_file_line_and_column() {
         check(
-            "profile ${MISSING}\n  tre\nprofile a.B::c --cals 3\nwait root-entered soon\nexpect lost = 0\ntree > a.xyz\n\
+            "profile ${MISSING}\n  tre\nprofile a.B::c --cals 3\nwait root-entered soon\nexpect lost ~ 0\ntree > a.xyz\n\
              echo \"x\n",
             &[
                 "s.hw:1:9: there is no variable MISSING; set it by --set MISSING=VALUE",

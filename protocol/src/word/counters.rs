@@ -117,6 +117,8 @@ pub enum Counter {
     PageFaults,
     /// Context switches.
     ContextSwitches,
+    /// What of [`Counter::CollectedNs`] is in none of [`Counter::WAITS`], as far as [`Wait`] tells of them. In no word.
+    StoppedNs,
 }
 
 /// Bits of the site's number in a word of [`Counter::Objects`] or [`Counter::ObjectBytes`]. Above it is the size.
@@ -128,7 +130,7 @@ pub const SIZE_BITS: u32 = PAYLOAD_BITS - SITE_BITS;
 
 impl Counter {
     /// All of them.
-    pub const ALL: [Counter; 26] = [
+    pub const ALL: [Counter; 27] = [
         Counter::Classes,
         Counter::BlockedNs,
         Counter::Blocked,
@@ -155,6 +157,7 @@ impl Counter {
         Counter::Cycles,
         Counter::PageFaults,
         Counter::ContextSwitches,
+        Counter::StoppedNs,
     ];
 
     /// Those that the kernel counts, as its bit in [`Counting::by_kernel`] has it.
@@ -200,6 +203,7 @@ impl Counter {
             Counter::Cycles => 55,
             Counter::PageFaults => 56,
             Counter::ContextSwitches => 57,
+            Counter::StoppedNs => 58,
         }
     }
 
@@ -292,6 +296,7 @@ impl Counting {
             Counter::WaitedNs | Counter::Waited => self.waits,
             Counter::Bytecodes => self.bytecodes,
             Counter::CollectedNs | Counter::Collected => self.gc,
+            Counter::StoppedNs => self.gc && self.probed_waits,
             Counter::Allocated => self.alloc,
             Counter::Objects | Counter::ObjectBytes => self.objects,
             Counter::Instructions => self.instructions,

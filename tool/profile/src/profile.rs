@@ -55,7 +55,7 @@ pub use completeness::{AtLeast, Unseen};
 pub use contention::{Blocked, ContendedLock, Contention, Holder, Leaver, LockKind, Unfinished, WaitPlace};
 pub(crate) use derived::{Ratio, derived};
 pub use environment::Environment;
-pub use metric::{Amount, Extent, Metric, OTHER_WAITS, READY, RUNNING, Unit};
+pub use metric::{Amount, Extent, Metric, OTHER_WAITS, READY, RUNNING, STOPPED, Unit};
 pub use names::tell_apart;
 pub use quantity::{Part, Quantity};
 pub use sampled::{Sampled, SampledRoot, by_halves};

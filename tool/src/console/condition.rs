@@ -155,13 +155,14 @@ enum Comparison {
 }
 
 /// The longer come first: `<=` begins with `<`.
-const COMPARISONS: [(&str, Comparison); 6] = [
+const COMPARISONS: [(&str, Comparison); 7] = [
     ("<=", Comparison::AtMost),
     (">=", Comparison::AtLeast),
     ("==", Comparison::Equal),
     ("!=", Comparison::Other),
     ("<", Comparison::Less),
     (">", Comparison::More),
+    ("=", Comparison::Equal),
 ];
 
 /// Before what is expected of samples and not of a profile below roots.

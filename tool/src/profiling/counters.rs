@@ -9,7 +9,7 @@ use super::named::Things;
 use crate::cct::{Cct, NodeId};
 use crate::decode::Decoder;
 use crate::profile::{
-    Column, CpuSamples, Extent, MethodIndex, Metric, Node, OTHER_WAITS, READY, RUNNING, Tree, Unit, Wait,
+    Column, CpuSamples, Extent, MethodIndex, Metric, Node, OTHER_WAITS, READY, RUNNING, STOPPED, Tree, Unit, Wait,
 };
 
 // Ids of metrics.
@@ -137,6 +137,12 @@ fn metric(counter: Counter) -> Metric {
             "Time in which the JVM was stopped for garbage collections while the method was on top of its thread's stack, whether \
              that ran or waited; it is a part of wall time.",
         ),
+        Counter::StoppedNs => time(
+            STOPPED,
+            "time stopped by gc",
+            "Time in which the JVM was stopped for garbage collections while the method was on top and waited for nothing that is told of; it is a part of \
+             wall time.",
+        ),
         Counter::Collected => times(
             "collections",
             "collections",
@@ -246,9 +252,10 @@ fn initialisers(tree: &Tree, is_initialiser: impl Fn(MethodIndex) -> bool) -> Co
     Column::of_time(&tree.nodes, tree.nodes.iter().zip(is_inside).map(own))
 }
 
-/// How much of a node's time is known to have been waited.
+/// How much of a node's time is known to have been waited, or stopped.
 fn waited_ns(cct: &Cct, id: NodeId) -> u64 {
-    Counter::WAITS.into_iter().fold(0, |sum, counter| sum.saturating_add(cct.count(id, counter)))
+    let told = Counter::WAITS.into_iter().chain([Counter::StoppedNs]);
+    told.fold(0, |sum, counter| sum.saturating_add(cct.count(id, counter)))
 }
 
 /// What is left of a node's self time, with its uncertainty.

@@ -14,7 +14,7 @@ use crate::report::units::plural;
 pub enum Count {
     /// How long and how often threads wait to enter monitors (synchronized); which locks, and who held them (--view locks)
     Locks,
-    /// What self times consist of: running, blocked, in Object.wait, parked, asleep, in sockets and files
+    /// What self times consist of: running, ready, blocked, in Object.wait, parked, asleep, in sockets and files
     Waits,
     /// Which classes are loaded and linked, and how long that takes: in class loaders, and in static initialisers
     Classes,

@@ -11,7 +11,7 @@ use crate::whole_file::write_whole;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Destination {
-    /// Write the result to a file, as JSON if its name ends in .json
+    /// Write the result to a file, in the format of its extension (.json, .txt)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The result's format [default: of the file's extension, else text]
@@ -36,7 +36,15 @@ pub(crate) enum Shape {
 impl Destination {
     /// Finds out before the work what would be found out after it.
     pub(crate) fn check(&self) -> Result<(), String> {
-        self.output.as_deref().map_or(Ok(()), parent_exists)
+        let Some(path) = &self.output else { return Ok(()) };
+        let is_named = path.extension().is_none_or(|extension| extension == "json" || extension == "txt");
+        if self.format.is_none() && !is_named {
+            return Err(format!(
+                "{}: its extension names no format; .json and .txt do, or say --format json|text",
+                path.display()
+            ));
+        }
+        parent_exists(path)
     }
 
     pub(crate) fn is_file(&self) -> bool {
@@ -65,5 +73,21 @@ impl Destination {
             Format::Json => Shape::Json,
             Format::Text => Shape::Text(Style { width, color, percent: false, provenance: false, verbose: false }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_format_is_of_is_refused_before_the_work() {
+        let check = |output: &str, format| Destination { output: Some(PathBuf::from(output)), format }.check();
+        for written in ["./result.json", "./result.txt", "./result"] {
+            assert_eq!(check(written, None), Ok(()), "{written}");
+        }
+        assert_eq!(check("./result.html", Some(Format::Text)), Ok(()));
+        let refused = check("./result.html", None).expect_err("it would be text");
+        assert!(refused.contains("names no format; .json and .txt do"), "{refused}");
     }
 }

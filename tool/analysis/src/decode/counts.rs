@@ -96,6 +96,9 @@ impl Decoder {
             {
                 thread.tree.add_count(thread.top, Counter::CollectedNs, common_ns);
                 thread.tree.add_count(thread.top, Counter::Collected, u64::from(is_over));
+                if !thread.waits.has_wait() {
+                    thread.tree.add_count(thread.top, Counter::StoppedNs, common_ns);
+                }
             }
             if !is_over {
                 break;

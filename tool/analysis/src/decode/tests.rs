@@ -392,6 +392,13 @@ fn collections_belong_to_the_methods_on_top_while_they_go_on() {
     assert_eq!(counts(&decoder), [(4, 1), (8, 3), (2, 0), (2, 1)]);
     assert_eq!(trees(&decoder), ["t1 1 1 35", "t1 1/2 2 20", "t1 1/3 1 15", "t1 1/3/4 1 10"], "as without");
     assert_eq!((decoder.events(), decoder.collections().0.len()), (10, 7));
+    let mut waiting = Decoder::new(DecodeOptions::default());
+    waiting.collection(collection(12, 4));
+    waiting.collection(collection(30, 5));
+    waiting.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("*1@10 w@20 x@40 -1@90"));
+    let (_, tree) = waiting.threads().next().expect("a thread");
+    let of_root = [Counter::CollectedNs, Counter::StoppedNs].map(|counter| tree.count(tree.roots()[0].0, counter));
+    assert_eq!(of_root, [9, 4], "what was waiting was not stopped");
     // What it comes past outside is nobody's; what is told of later is somebody's.
     decoder.collection(collection(130, 5));
     decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("*1@120 -1@140"));

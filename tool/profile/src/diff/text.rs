@@ -445,6 +445,7 @@ fn amount(value: f64, unit: Unit) -> String {
         Unit::Nanoseconds => time(value.round() as u64),
         Unit::Bytes => bytes(value.round() as u64),
         Unit::Count | Unit::Bytecodes if value.fract() == 0.0 => count(value as u64),
+        Unit::Count | Unit::Bytecodes if value < 0.001 => format!("{value:.1e}"),
         Unit::Count | Unit::Bytecodes if value < 1_000.0 => format!("{value:.3}"),
         Unit::Count | Unit::Bytecodes => count(value.round() as u64),
     }
@@ -476,5 +477,17 @@ fn relative(change: &Change) -> String {
         -1.0 => "gone".to_owned(),
         relative if relative.abs() >= 10.0 => format!("x{:.1}", 1.0 + relative),
         relative => format!("{:+.1}%", relative * 100.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_never_shown_as_none() {
+        assert_eq!(signed(0.0, Unit::Count), "+0");
+        assert_eq!(signed(-0.000_25, Unit::Bytecodes), "-2.5e-4");
+        assert_eq!(signed(0.25, Unit::Bytecodes), "+0.250");
     }
 }

@@ -15,6 +15,8 @@ use crate::profile::Amounts;
 pub const RUNNING: &str = "running";
 /// Id of the metric of time in which threads could have run, and had no processor.
 pub const READY: &str = "ready";
+/// Id of the metric of self time in which the JVM was stopped for collections.
+pub const STOPPED: &str = "stopped";
 /// Id of the metric of self time in which threads were seen waiting, and nothing tells in what.
 pub const OTHER_WAITS: &str = "other-waits";
 

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::profile::{Amounts, Metric, OTHER_WAITS, Profile, READY, RUNNING};
+use crate::profile::{Amounts, Metric, OTHER_WAITS, Profile, READY, RUNNING, STOPPED};
 
 /// How a part is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -33,7 +33,7 @@ const fn told(part: &'static str, metric: &'static str) -> TimePart {
     TimePart { part, metric, known: Known::Events }
 }
 
-const ALL: [TimePart; 9] = [
+const ALL: [TimePart; 10] = [
     TimePart { part: "running", metric: RUNNING, known: Known::Rest },
     TimePart { part: "ready", metric: READY, known: Known::Samples },
     told("blocked", "blocked"),
@@ -42,6 +42,7 @@ const ALL: [TimePart; 9] = [
     told("asleep", "slept"),
     told("socket", "socket"),
     told("file", "file"),
+    told("stopped", STOPPED),
     TimePart { part: "other", metric: OTHER_WAITS, known: Known::Samples },
 ];
 
@@ -59,8 +60,9 @@ impl Parts {
         // What was counted for a part of the time is no part of a self time.
         let is_one = |metric: &&Metric, part: TimePart| metric.id == part.metric && !metric.is_of_part();
         let of = |part: TimePart| Some((part, metrics.iter().find(|metric| is_one(metric, part))?.clone()));
-        // Not every kernel counts how long threads stand in line.
-        let may_be_there = |part: &TimePart| part.metric != READY || of(*part).is_some();
+        // Not every kernel counts how long threads stand in line, and collections are counted by themselves.
+        let may_be_missing = |part: &TimePart| [READY, STOPPED].contains(&part.metric);
+        let may_be_there = |part: &TimePart| !may_be_missing(part) || of(*part).is_some();
         let parts: Option<Vec<(TimePart, Metric)>> = ALL.into_iter().filter(may_be_there).map(of).collect();
         parts.map(Parts)
     }
@@ -132,12 +134,20 @@ mod tests {
 
     #[test]
     fn parts_add_up_to_the_self_time() {
-        assert_eq!(divided(100, [30, 10, 10, 20, 5, 15, 0, 0, 10]), [30, 10, 10, 20, 5, 15, 0, 0, 10]);
-        assert_eq!(divided(10, [0, 0, 0, 1_000, 0, 2_000, 0, 0, 0]), [0, 0, 0, 3, 0, 7, 0, 0, 0], "all was waited");
-        assert_eq!(divided(10, [100, 0, 5, 5, 0, 0, 0, 0, 50]), [0, 0, 0, 0, 0, 0, 0, 0, 10], "of values that lie");
-        assert_eq!(divided(0, [0; 9]), [0; 9]);
-        assert_eq!(divided(7, [0; 9]), [7, 0, 0, 0, 0, 0, 0, 0, 0], "what nothing is known of ran");
-        let huge = divided(u64::MAX, [1, 0, u64::MAX, u64::MAX, 0, 0, 0, 0, 0]);
+        assert_eq!(divided(100, [30, 10, 10, 20, 5, 15, 0, 0, 0, 10]), [30, 10, 10, 20, 5, 15, 0, 0, 0, 10]);
+        assert_eq!(
+            divided(10, [0, 0, 0, 1_000, 0, 2_000, 0, 0, 0, 0]),
+            [0, 0, 0, 3, 0, 7, 0, 0, 0, 0],
+            "all was waited"
+        );
+        assert_eq!(
+            divided(10, [100, 0, 5, 5, 0, 0, 0, 0, 0, 50]),
+            [0, 0, 0, 0, 0, 0, 0, 0, 0, 10],
+            "of values that lie"
+        );
+        assert_eq!(divided(0, [0; 10]), [0; 10]);
+        assert_eq!(divided(7, [0; 10]), [7, 0, 0, 0, 0, 0, 0, 0, 0, 0], "what nothing is known of ran");
+        let huge = divided(u64::MAX, [1, 0, u64::MAX, u64::MAX, 0, 0, 0, 0, 0, 0]);
         assert_eq!(huge.iter().map(|part| u128::from(*part)).sum::<u128>(), u128::from(u64::MAX));
     }
 
@@ -148,14 +158,14 @@ mod tests {
             let row = NodeAmounts::of(&profile, &profile.merged).at(NodeIndex(0));
             Parts::of(&profile).expect("waits").largest(&row)
         };
-        assert_eq!(largest(100, [39, 0, 0, 0, 61, 0, 0, 0, 0]), Some(("parked", 0.61)));
-        assert_eq!(largest(100, [50, 0, 50, 0, 0, 0, 0, 0, 0]), Some(("running", 0.5)));
-        assert_eq!(largest(0, [0; 9]), None);
+        assert_eq!(largest(100, [39, 0, 0, 0, 61, 0, 0, 0, 0, 0]), Some(("parked", 0.61)));
+        assert_eq!(largest(100, [50, 0, 50, 0, 0, 0, 0, 0, 0, 0]), Some(("running", 0.5)));
+        assert_eq!(largest(0, [0; 10]), None);
     }
 
     #[test]
     fn a_profile_without_waits_has_no_parts() {
-        let mut without = profile(1, [0; 9]);
+        let mut without = profile(1, [0; 10]);
         without.counted.truncate(3);
         assert!(Parts::of(&without).is_none());
     }

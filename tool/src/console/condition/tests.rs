@@ -104,6 +104,7 @@ fn samples_have_their_metrics_as_values_and_as_shares() {
     };
     for (line, holds) in [
         ("expect sample.cpu == 8us", true),
+        ("expect sample.cpu = 8us", true),
         ("expect sample.cpu(a.B::n) == 7us", true),
         ("expect sample.cpu(a.B::m) == 12.5%", true),
         ("expect sample.cpu.total(a.B::m) == 50%", true),

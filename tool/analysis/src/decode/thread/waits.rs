@@ -33,6 +33,11 @@ impl OpenWaits {
         self.wait.is_some() || self.loading.is_some()
     }
 
+    /// Whether time is counted as waiting.
+    pub(in crate::decode) fn has_wait(&self) -> bool {
+        self.wait.is_some()
+    }
+
     /// They are over, or nobody knows when they were.
     pub(in crate::decode) fn clear(&mut self) {
         *self = OpenWaits::default();
