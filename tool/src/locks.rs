@@ -218,13 +218,14 @@ fn limits(recorded: &Recorded, began_ns: i64, others: usize, looks: Option<&Look
     warnings.extend(moved(&contention.locks));
 }
 
-/// Of locks of `java.util.concurrent` addresses are known alone, which collections change.
+/// Of locks of `java.util.concurrent` addresses are known alone, which collections change: those of one class that are waited for in one place.
 fn moved(locks: &[ContendedLock]) -> Option<String> {
-    let mut of_class: FxHashMap<&str, u64> = FxHashMap::default();
+    let mut alike: FxHashMap<(&str, &[usize]), u64> = FxHashMap::default();
     for lock in locks.iter().filter(|lock| lock.kind == LockKind::Concurrent) {
-        *of_class.entry(&lock.class).or_default() += 1;
+        let Some(place) = lock.waits.first() else { continue };
+        *alike.entry((&lock.class, &place.stack)).or_default() += 1;
     }
-    let alike: u64 = of_class.values().filter(|locks| **locks > 1).sum();
+    let alike: u64 = alike.values().filter(|locks| **locks > 1).sum();
     if alike == 0 {
         return None;
     }
@@ -242,14 +243,20 @@ pub(crate) fn now_ns() -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::WaitPlace;
 
     #[test]
     fn locks_that_may_be_one_are_told_of() {
-        let lock =
-            |kind, class: &str, address| ContendedLock { kind, class: class.to_owned(), address, waits: Vec::new() };
+        let lock = |kind, class: &str, address, place: usize| {
+            let waits = vec![WaitPlace { stack: vec![place], ..WaitPlace::default() }];
+            ContendedLock { kind, class: class.to_owned(), address, waits }
+        };
         let (monitor, concurrent) = (LockKind::Monitor, LockKind::Concurrent);
-        assert_eq!(moved(&[lock(monitor, "a.B", 1), lock(monitor, "a.B", 2), lock(concurrent, "a.B", 3)]), None);
-        let told = moved(&[lock(concurrent, "a.B", 1), lock(concurrent, "a.C", 2), lock(concurrent, "a.B", 3)]);
+        let others = [lock(monitor, "a.B", 1, 7), lock(monitor, "a.B", 2, 7), lock(concurrent, "a.B", 3, 7)];
+        assert_eq!(moved(&others), None);
+        assert_eq!(moved(&[lock(concurrent, "a.B", 1, 7), lock(concurrent, "a.B", 2, 8)]), None, "in two places");
+        let told =
+            moved(&[lock(concurrent, "a.B", 1, 7), lock(concurrent, "a.C", 2, 7), lock(concurrent, "a.B", 3, 7)]);
         assert!(told.is_some_and(|told| told.starts_with("some of 2 java.util.concurrent locks may be one: ")));
     }
 }

@@ -30,7 +30,7 @@ pub(crate) const DIRECTORY_PREFIXES: [&str; 2] = [SAMPLES[1], LOCKS[1]];
 const SETTINGS: &str = "samples.jfc";
 /// Samples are taken at one period for so long, before it is another.
 const STRETCH: Duration = Duration::from_millis(400);
-/// Of samples of all threads: all of them are told of with each change, so there are four or some more.
+/// Of samples of all threads a quarter of the time, but no less nor more than this: with each change all threads are told of.
 const LONG_STRETCHES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
 /// What the JVM writes when a recording is over; empty before.
 pub(crate) const RECORDED: &str = "samples.jfr";

@@ -84,6 +84,7 @@ impl LockWaits {
 
     /// It forgets what it has.
     pub(crate) fn clear(&mut self) {
+        self.missing = Duration::ZERO;
         self.times.over.clear();
         if self.times.since.is_some() {
             self.times.since = Some(now_ns());

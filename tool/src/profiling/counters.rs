@@ -185,8 +185,8 @@ fn unwaited(queued: Option<f64>) -> impl Iterator<Item = Metric> {
     let ready = time(
         READY,
         "time ready",
-        "Self time in which the thread could have run, and had no processor: the operating system says how much that is of all that was no wait, and \
-         each method has as much of it as of that.",
+        "Self time in which the thread could have run, and had no processor: as much of what was no wait as the operating system says of all threads in the \
+         roots, the same part in each method.",
     );
     let [running, others] = [
         time(
@@ -210,7 +210,8 @@ pub(super) fn count(tree: &mut Tree, cct: &Cct, history: &History, queued: Optio
     let what = history.ever();
     let named = things.hang(tree, cct);
     let column = |counter| {
-        let mut own: Vec<(u64, u64)> = cct.nodes().skip(1).map(|(id, _)| (cct.count(id, counter), 0)).collect();
+        let count = |id| if counter == Counter::StoppedNs { stopped_ns(cct, id) } else { cct.count(id, counter) };
+        let mut own: Vec<(u64, u64)> = cct.nodes().skip(1).map(|(id, _)| (count(id), 0)).collect();
         own.resize(tree.nodes.len(), (0, 0));
         named.iter().filter(|it| it.counter == counter).for_each(|it| own[it.node].0 += it.times);
         Column::of(&tree.nodes, own)
@@ -254,8 +255,14 @@ fn initialisers(tree: &Tree, is_initialiser: impl Fn(MethodIndex) -> bool) -> Co
 
 /// How much of a node's time is known to have been waited, or stopped.
 fn waited_ns(cct: &Cct, id: NodeId) -> u64 {
-    let told = Counter::WAITS.into_iter().chain([Counter::StoppedNs]);
-    told.fold(0, |sum, counter| sum.saturating_add(cct.count(id, counter)))
+    let waited = |sum: u64, counter| sum.saturating_add(cct.count(id, counter));
+    Counter::WAITS.into_iter().fold(stopped_ns(cct, id), waited)
+}
+
+/// How long it was stopped and did not wait. Of waits for monitors it is known only when they have ended: as far as there are any, it was in one.
+fn stopped_ns(cct: &Cct, id: NodeId) -> u64 {
+    let monitors = [Counter::BlockedNs, Counter::WaitedNs].map(|counter| cct.count(id, counter));
+    monitors.into_iter().fold(cct.count(id, Counter::StoppedNs), u64::saturating_sub)
 }
 
 /// What is left of a node's self time, with its uncertainty.

@@ -219,6 +219,8 @@ fn give_to_ended(courses: &mut BTreeMap<u32, Course>, sampled: &Sampled) {
         let samples: u64 = ended.iter().map(|part| seen(part)).sum();
         // The process's time is counted in ticks.
         let rest_ns = (pair[1].process_ns.saturating_sub(first.process_ns)).saturating_sub(given_ns);
+        // What nobody was seen doing is no later thread's.
+        given_ns += rest_ns;
         if samples == 0 {
             continue;
         }
@@ -229,7 +231,6 @@ fn give_to_ended(courses: &mut BTreeMap<u32, Course>, sampled: &Sampled) {
             part.used.ran_ns = until - ended_ns;
             ended_ns = until;
         }
-        given_ns += rest_ns;
     }
 }
 

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::Sampled;
 use super::places::{Placed, What};
 use crate::profile::{Extent, Metric, OTHER_WAITS, Unit};
+use crate::thread_dump::cpu::Reading;
 use crate::threads::activity::Activity;
 
 /// The metrics of a profile.
@@ -84,7 +85,11 @@ impl Metrics {
         let samples = Metric::counted("samples", "samples", Unit::Count, Extent::OwnAndTotal, about);
         metrics.of.insert(What::Samples, add(samples, of(What::Samples)));
         let about = "Time in which threads could have run, and had no processor.";
-        metrics.of.insert(What::Ready, add(time("ready", "time ready", about), of(What::Ready)));
+        // Not every kernel counts that; where one does, somebody has stood in line.
+        let is_counted = |reading: &Reading| reading.threads.values().any(|thread| thread.queued_ns > 0);
+        if sampled.readings.iter().any(is_counted) {
+            metrics.of.insert(What::Ready, add(time("ready", "time ready", about), of(What::Ready)));
+        }
         for activity in Activity::WAITS.into_iter().chain([Activity::Idle]).filter(|_| sampled.has_looks()) {
             let what = What::Wait(activity);
             let (id, title, about) = named(activity);

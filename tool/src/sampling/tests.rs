@@ -174,6 +174,14 @@ fn threads_that_ended_between_two_readings_have_what_nobody_else_took() {
     let hot_ns = 700_000_000 / 3 * 2 + 200_000_000;
     let cpu = own_of(&profile, "cpu");
     assert!(cpu["a.C.hot(int)"].abs_diff(hot_ns) < 2 && cpu["a.C.cold()"].abs_diff(700_000_000 / 3) < 2, "{cpu:?}");
+    // What was taken before by others is not theirs.
+    let later = self::sampled(
+        vec![reading(0, &[(7, 0)], 0), reading(10, &[(7, 0)], 500), reading(20, &[(7, 0)], 600)],
+        samples(&[(15, 21, &[0, 1])]),
+        vec![thread("main", Kind::Java, 7)],
+    );
+    let expected = [("a.C.hot(int)", 100), ("[threads that have ended]", 500)];
+    assert_eq!(own_of(&self::profile(&later), "cpu"), named(&expected));
     // It was seen running, for as long as it ran, and has waited for nothing.
     let mut looked = waiting(samples(&[(1, 9, &[0, 1])]));
     looked.readings[1].process_ns += 50_000_000;

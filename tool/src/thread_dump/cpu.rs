@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Cpu;
 use crate::attach::TargetHost;
@@ -36,13 +36,14 @@ pub(super) fn window(pid: u32, window: Duration, interrupted: &AtomicBool) -> Op
     let tasks = PathBuf::from(format!("/proc/{pid}/task"));
     let of_process = || fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|stat| of_stat(&stat));
     let begin = Instant::now();
-    let first_ns = of_process()?;
     let before = if window.is_zero() { BTreeMap::new() } else { times(&tasks) };
+    // Between the readings of threads, so that what these take meanwhile is not that of others.
+    let first_ns = of_process()?;
     while begin.elapsed() < window && !interrupted.load(Ordering::Acquire) {
         thread::sleep(STEP.min(window.saturating_sub(begin.elapsed())));
     }
-    let after = times(&tasks);
     let process_ns = [first_ns, of_process()?];
+    let after = times(&tasks);
     let window = if window.is_zero() { window } else { begin.elapsed() };
     (!after.is_empty()).then_some(Times { tasks, window, before, after, process_ns })
 }
@@ -58,21 +59,20 @@ pub(crate) struct Reading {
     pub(crate) process_ns: u64,
 }
 
-/// Reads again and again what the threads of a process have used. Their files stay open: to open one takes ten times as long as to read it.
+/// Reads again and again what the threads of a process have used. Their files stay open: to open one takes longer than to read it.
 #[derive(Debug)]
 pub(crate) struct Readings {
     process: PathBuf,
     /// Threads have other numbers in their own pid namespace, by which they are told of.
     has_others: bool,
-    /// By our numbers.
+    /// By our numbers, so many of them that the tool is not in want of open files.
     tasks: FxHashMap<u32, Task>,
 }
 
 #[derive(Debug)]
 struct Task {
     number: u32,
-    /// `None` where so many files are open that the tool might be in want of them.
-    file: Option<File>,
+    file: File,
 }
 
 impl Readings {
@@ -95,40 +95,29 @@ impl Readings {
 
     fn threads(&mut self) -> BTreeMap<u32, Scheduled> {
         let directory = self.process.join("task");
-        // What is left of them has ended. A thread's number may be another one's by now: then the file that is open is nobody's.
-        let mut before = std::mem::take(&mut self.tasks);
-        let mut threads = BTreeMap::new();
-        for ours in numbers(&directory) {
-            let known = before.remove(&ours).and_then(|task| Some((task.times(&directory, ours)?, task)));
-            let found = known.or_else(|| {
-                let task = self.task(&directory, ours)?;
-                Some((task.times(&directory, ours)?, task))
-            });
-            if let Some((times, task)) = found {
-                threads.insert(task.number, times);
-                self.tasks.insert(ours, task);
-            }
-        }
-        threads
+        let there: FxHashSet<u32> = numbers(&directory).collect();
+        self.tasks.retain(|ours, _| there.contains(ours));
+        there.into_iter().filter_map(|ours| self.thread(&directory, ours)).collect()
     }
 
-    fn task(&self, directory: &Path, ours: u32) -> Option<Task> {
-        let number = if self.has_others { inner_number(directory, ours)? } else { ours };
-        let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        let has_room = most.is_none_or(|most| (self.tasks.len() as u64) < most / 2);
-        let open = || File::open(directory.join(format!("{ours}/schedstat"))).ok();
-        let file = has_room.then(open).flatten().filter(|file| scheduled_in(file).is_some());
-        Some(Task { number, file })
-    }
-}
-
-impl Task {
     /// `None` of a thread that is gone.
-    fn times(&self, directory: &Path, ours: u32) -> Option<Scheduled> {
-        match &self.file {
-            Some(file) => scheduled_in(file),
-            None => time(directory, ours),
+    fn thread(&mut self, directory: &Path, ours: u32) -> Option<(u32, Scheduled)> {
+        if let Some(Task { number, file }) = self.tasks.get(&ours)
+            && let Some(times) = scheduled_in(file)
+        {
+            return Some((*number, times));
         }
+        // The number may be another thread's by now: then the file that is open is nobody's.
+        self.tasks.remove(&ours);
+        let number = if self.has_others { inner_number(directory, ours)? } else { ours };
+        let times = time(directory, ours)?;
+        let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        if most.is_none_or(|most| (self.tasks.len() as u64) < most / 2)
+            && let Ok(file) = File::open(directory.join(format!("{ours}/schedstat")))
+        {
+            self.tasks.insert(ours, Task { number, file });
+        }
+        Some((number, times))
     }
 }
 
@@ -240,7 +229,7 @@ mod tests {
         let (number, end, thread) = waiting();
         let first = readings.now();
         assert!(first.threads.contains_key(&number));
-        assert!(readings.tasks[&number].file.is_some());
+        assert!(readings.tasks.contains_key(&number));
         let again = readings.now();
         assert!(again.threads[&number].ran_ns >= first.threads[&number].ran_ns);
         drop(end);

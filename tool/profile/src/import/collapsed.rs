@@ -7,6 +7,8 @@ use crate::profile::Unit;
 /// What the kinds of frames are marked by, where they are.
 const MARKS: [&str; 5] = ["_[j]", "_[i]", "_[k]", "_[0]", "_[1]"];
 
+/// If no stack has fewer, none of them is counted in samples.
+const LARGE: u64 = 1_024;
 /// Nobody takes so many samples: then weights are of something else,
 const MOST_SAMPLES: u64 = 1_000_000_000;
 /// which is called so.
@@ -70,7 +72,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
         MOST_SAMPLES.. => builder.metric(WEIGHT, Unit::Count),
         _ => {
             let samples = builder.metric(SAMPLES, Unit::Count);
-            builder.grain(samples, if least == u64::MAX { 1 } else { least });
+            builder.grain(samples, if (LARGE..u64::MAX).contains(&least) { least } else { 1 });
             samples
         }
     };

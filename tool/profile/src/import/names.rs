@@ -10,8 +10,11 @@ pub(super) fn method_names(frame: &str) -> (String, String) {
     let as_it_is = || (frame.to_owned(), frame.to_owned());
     let (name, signature) = frame.split_at(frame.find('(').unwrap_or(frame.len()));
     let Some((class, method)) = name.rsplit_once('.').filter(|_| !name.contains(' ')) else { return as_it_is() };
-    // Go's names begin so too: `net/http.Server.Serve`, `github.com/acme/shop.Checkout`.
-    let is_internal = class.contains('/') && !class.contains('.');
+    // Go's names begin so too: `net/http.Server.Serve`, `net/http.Get`, `github.com/acme/shop.Checkout`.
+    let is_class = |name: &str| name.starts_with(|c: char| c.is_uppercase() || c == '$');
+    let is_internal = class
+        .rsplit_once('/')
+        .is_some_and(|(package, name)| !package.contains('.') && !name.contains('.') && is_class(name));
     let dotted = name.replace('/', ".");
     match signature {
         "" if is_internal => (dotted.clone(), dotted),
@@ -67,6 +70,7 @@ mod tests {
             ("com/acme/Shop$$Lambda$4.0x00007f6bd8000c30.call", "com.acme.Shop$$Lambda.call"),
             ("com.acme.Shop.sell", "com.acme.Shop.sell"),
             ("net/http.HandlerFunc.ServeHTTP", "net/http.HandlerFunc.ServeHTTP"),
+            ("net/http.Get", "net/http.Get"),
             ("net/http.(*conn).serve", "net/http.(*conn).serve"),
             ("github.com/acme/shop.Checkout", "github.com/acme/shop.Checkout"),
             ("std::vector<a/b>::at", "std::vector<a/b>::at"),

@@ -22,7 +22,7 @@ pub(crate) enum Errors {
 impl Errors {
     /// Of a value by samples.
     pub(super) fn of_samples(value: u64, grain: u64) -> u64 {
-        value.saturating_mul(grain).isqrt()
+        (u128::from(value) * u128::from(grain)).isqrt() as u64
     }
 }
 

@@ -214,10 +214,10 @@ fn imported(profile: &Profile, format: &str, out: &mut impl Write) -> io::Result
         (metric, whole)
     };
     let sums: Vec<(Metric, String)> = there.into_iter().map(shown).collect();
-    if sums.len() <= MOST_USUAL {
+    if !sums.is_empty() && sums.len() <= MOST_USUAL {
         let sums: Vec<String> = sums.iter().map(|(metric, whole)| format!("{} {whole}", metric.id)).collect();
         writeln!(out, "what it counts: {}", printable(&sums.join(", ")))?;
-    } else {
+    } else if !sums.is_empty() {
         writeln!(out, "what it counts, for --metric:")?;
         let width = sums.iter().map(|(metric, _)| metric.id.len()).max().unwrap_or(0);
         for (metric, whole) in &sums {

@@ -79,7 +79,9 @@ pub fn stable_name(name: &str) -> Cow<'_, str> {
             |address| address.trim_start_matches(|c: char| c.is_ascii_hexdigit()),
         );
     }
-    Cow::Owned(format!("{class}{rest}{signature}"))
+    // What is at an address of a library is no class: `libzip.so+0x1f`.
+    let is_class = end_of_lambda.is_some() || rest.starts_with('.') || !place[end..].starts_with('+');
+    if is_class { Cow::Owned(format!("{class}{rest}{signature}")) } else { Cow::Borrowed(name) }
 }
 
 /// A class's name for people, of what the JVM calls it: `byte[]`, `java.lang.String`.
