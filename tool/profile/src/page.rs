@@ -24,8 +24,9 @@ use serde::Serialize;
 
 use crate::diff::condition::Judgements;
 use crate::diff::{self, Comparison, Pair, Presence};
+use crate::profile::column::Errors;
 use crate::profile::{
-    Amounts, Column, Errors, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Quantity, Ratio, Sampled, Tree,
+    Amounts, Column, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Quantity, Ratio, Sampled, Tree,
 };
 use crate::report::{json, text};
 use crate::snapshot::columns::{self, Other};

@@ -30,6 +30,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
             .to_owned());
     }
     let mut builder = build(&recorded, &[], NODES_A_BYTE * bytes.len())?;
+    builder.notes.extend(lost(&recorded));
     if recorded.events.iter().any(|event| event.kind == EventKind::MonitorEnter || event.kind == EventKind::Park) {
         builder.contention = Some(locks::contention(&recorded).0);
     }
@@ -141,13 +142,15 @@ fn notes(recorded: &Recorded, wholes: &FxHashMap<EventKind, Sum>) -> Vec<String>
             notes.push(format!("{what}: {}", names.join(", ")));
         }
     }
-    if recorded.lost_bytes > 0 {
-        notes.push(format!("the JVM lost {} of events, in full buffers", bytes(recorded.lost_bytes)));
-    }
-    if recorded.lost_samples > 0 {
-        notes.push(format!("the JVM lost {} of CPU time", plural(recorded.lost_samples, "sample", "samples")));
-    }
     notes
+}
+
+/// What is not in a recording, though it should be.
+fn lost(recorded: &Recorded) -> impl Iterator<Item = String> {
+    let events = || format!("the JVM lost {} of events, in full buffers", bytes(recorded.lost_bytes));
+    let samples = || format!("the JVM lost {} of CPU time", plural(recorded.lost_samples, "sample", "samples"));
+    let events = (recorded.lost_bytes > 0).then(events);
+    events.into_iter().chain((recorded.lost_samples > 0).then(samples))
 }
 
 /// Nodes of threads' trees, by threads and stacks: each is looked up once.
