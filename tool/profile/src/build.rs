@@ -91,7 +91,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A method by its name for machines, or what stands for that, and its name for people; without what both have in each run other of.
+    /// A method by its name for machines, or what stands for that, and its name for people; that of a hidden class is [the same in every run](stable_name).
     pub fn method(&mut self, machine: &str, display: &str) -> MethodIndex {
         let machine = stable_name(machine);
         if let Some(known) = self.known.get(&*machine) {
