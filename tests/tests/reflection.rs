@@ -27,6 +27,10 @@ fn check(jdk: &Jdk, program: &str, java_options: &[&str], options: &[&str]) {
     let report = profile.report();
     let target = target.quit();
     let (ours, theirs) = (calls_by_method(&report), counts_of_target(&target.stdout));
+    if !options.contains(&"--jdk") {
+        let of_the_jdk: Vec<&String> = ours.keys().filter(|method| method.starts_with("jdk.internal.")).collect();
+        assert!(of_the_jdk.is_empty(), "{context}: {of_the_jdk:?}");
+    }
     assert!(theirs.len() > 10, "{theirs:#?}");
     let ours: BTreeMap<String, u64> =
         theirs.keys().map(|method| (method.clone(), ours.get(method).copied().unwrap_or(0))).collect();
@@ -38,6 +42,8 @@ fn check(jdk: &Jdk, program: &str, java_options: &[&str], options: &[&str]) {
 fn calls_by_reflection_equal_the_programs_own_count(jdk: &Jdk) {
     check(jdk, "Reflecting", &[], &[]);
     check(jdk, "Reflecting", &[], &["--scheme", "a"]);
+    // Up to JDK 17 each method gets a class that calls it, in its own loader.
+    check(jdk, "Reflecting", &["-Dsun.reflect.noInflation=true"], &[]);
 }
 
 fn calls_by_method_handles_equal_the_programs_own_count(jdk: &Jdk) {

@@ -95,6 +95,9 @@ pub(super) fn is_never(class: &str) -> bool {
     is_listed(class, &NEVER)
 }
 
+/// What the names of the classes begin with that the JDK, up to 21, generates for reflection, in loaders of the application's.
+const ACCESSORS: &str = "jdk/internal/reflect/Generated";
+
 /// What the names of the probes' own classes begin with.
 const PROBES: &str = "java/lang/HeadwaterV1";
 
@@ -122,9 +125,13 @@ impl Options {
         self.lines.get(root.0).copied().flatten()
     }
 
-    /// Whether a class's methods may be instrumented when they are reached so. It is asked of very many: of those that are not the JDK's by nothing but their loader.
+    /// Whether a class's methods may be instrumented when they are reached so.
     pub(super) fn admits_class(&self, class: &str, loader: LoaderId, caller: Caller) -> bool {
-        !loader.is_jdk() || !is_never(class) && self.admits_native_of(class, loader, caller)
+        if loader.is_jdk() {
+            !is_never(class) && self.admits_native_of(class, loader, caller)
+        } else {
+            !class.starts_with(ACCESSORS)
+        }
     }
 
     /// The same for its native methods: calls of these are instrumented, not the class.
@@ -181,6 +188,14 @@ mod tests {
         check(&["**::get*"], "java/lang/System", jdk, false);
         check(&["java.util.ArrayList"], "other/Tool", application, false);
         check(&[], "java/lang/System", jdk, true);
+    }
+
+    #[test]
+    fn what_the_jdk_generates_for_reflection_is_not_the_applications() {
+        let is_admitted = |class| Options::default().admits_class(class, LoaderId(7), Caller::Application);
+        assert!(!is_admitted("jdk/internal/reflect/GeneratedMethodAccessor12"));
+        assert!(!is_admitted("jdk/internal/reflect/GeneratedSerializationConstructorAccessor1"));
+        assert!(is_admitted("shop/GeneratedMethodAccessor12"));
     }
 
     #[test]
