@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use headwater_protocol::collections::Collection;
 use headwater_protocol::layout::HEAP_UNKNOWN;
 
-use crate::hotspot::{causes, heap};
+use crate::hotspot::{causes, collectors, heap};
 use crate::jvmti::{Capabilities, Error, EventKind, Jvmti, capability};
 use crate::os::monotonic_ns;
 
@@ -42,5 +42,6 @@ pub fn ended() -> Option<Collection> {
     let duration_ns = (monotonic_ns() - start_ns).max(0) as u64;
     let heap_before = Some(HEAP_BEFORE.load(Ordering::Relaxed)).filter(|bytes| *bytes != HEAP_UNKNOWN);
     let cause = causes::now().unwrap_or_default();
-    Some(Collection { start_ns, duration_ns, heap_before, heap_after: heap::all_used(), cause })
+    let collector = collectors::latest().unwrap_or_default().to_owned();
+    Some(Collection { start_ns, duration_ns, heap_before, heap_after: heap::all_used(), cause, collector })
 }

@@ -13,6 +13,7 @@ use crate::jvmti::Jvmti;
 
 pub mod allocation;
 pub mod causes;
+pub mod collectors;
 pub mod heap;
 pub mod invocations;
 pub mod parameters;
@@ -65,7 +66,10 @@ impl HotSpot {
             (Internal::SafepointTime, standing(stopped::find(memory, described))),
             (Internal::ParameterNames, if keeps_names { Standing::NotNeeded } else { standing(parameters.is_some()) }),
             (Internal::AllocatedBytes, if allocation.is_some() { Standing::Untested } else { Standing::Failed }),
-            (Internal::CollectionCauses, standing(causes::find(memory, described))),
+            (
+                Internal::CollectionCauses,
+                standing(causes::find(memory, described) & collectors::find(memory, described)),
+            ),
             (Internal::HeapPools, standing(heap::find(memory, described))),
         ];
         HotSpot { invocations, type_profiles, parameters, allocation, standings }
@@ -86,12 +90,13 @@ impl HotSpot {
     }
 }
 
-/// Finds what the JVM says of its collections, and nothing else: their [causes], and how much of the [heap] is in use. Whether it does.
+/// Finds what the JVM says of its collections, and nothing else: their [causes] and [collectors], and how much of the [heap] is in use. Whether it does.
 pub fn find_collections(jvmti: Jvmti) -> bool {
     let is_known = feature_version(jvmti).is_some_and(|version| Internal::KNOWN_JDKS.contains(&version));
     Memory::open().filter(|_| is_known).is_some_and(|memory| {
         let described = Description::read(&memory);
         causes::find(&memory, &described);
+        collectors::find(&memory, &described);
         heap::find(&memory, &described)
     })
 }

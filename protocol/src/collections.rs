@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use crate::layout::{
-    COLLECTION_BYTES, COLLECTION_CAUSE, COLLECTION_CAUSE_BYTES, COLLECTION_DURATION_NS, COLLECTION_HEAP_AFTER,
-    COLLECTION_HEAP_BEFORE, COLLECTION_START_NS, COLLECTIONS, COLLECTIONS_KEPT, HEAP_UNKNOWN, OFFSET_COLLECTIONS,
+    COLLECTION_BYTES, COLLECTION_CAUSE, COLLECTION_CAUSE_BYTES, COLLECTION_COLLECTOR, COLLECTION_DURATION_NS,
+    COLLECTION_HEAP_AFTER, COLLECTION_HEAP_BEFORE, COLLECTION_START_NS, COLLECTIONS, COLLECTIONS_KEPT, COLLECTOR_BYTES,
+    HEAP_UNKNOWN, OFFSET_COLLECTIONS,
 };
 use crate::memory::Ordering;
 use crate::segment::Segment;
@@ -25,6 +26,8 @@ pub struct Collection {
     pub heap_after: Option<u64>,
     /// What the JVM says was the reason; empty where it does not.
     pub cause: String,
+    /// Which of the JVM's collectors it was, where the JVM says so.
+    pub collector: String,
 }
 
 impl Collection {
@@ -40,9 +43,6 @@ impl Segment {
         let added = self.memory.u64_at(OFFSET_COLLECTIONS);
         let number = added.load(Ordering::Relaxed);
         let place = place(number);
-        let mut cause = [0; COLLECTION_CAUSE_BYTES];
-        let length = collection.cause.len().min(cause.len());
-        cause[..length].copy_from_slice(&collection.cause.as_bytes()[..length]);
         // Release: pairs with the reader's acquire fence, which so sees that this place is no more what it was.
         std::sync::atomic::fence(Ordering::Release);
         self.memory.u64_at(place + COLLECTION_START_NS).store(collection.start_ns as u64, Ordering::Relaxed);
@@ -51,12 +51,20 @@ impl Segment {
         for (at, bytes) in heap {
             self.memory.u64_at(place + at).store(bytes.unwrap_or(HEAP_UNKNOWN), Ordering::Relaxed);
         }
-        for (index, word) in cause.as_chunks::<8>().0.iter().enumerate() {
-            let at = place + COLLECTION_CAUSE + index * 8;
-            self.memory.u64_at(at).store(u64::from_le_bytes(*word), Ordering::Relaxed);
-        }
+        self.store_text::<COLLECTION_CAUSE_BYTES>(place + COLLECTION_CAUSE, &collection.cause);
+        self.store_text::<COLLECTOR_BYTES>(place + COLLECTION_COLLECTOR, &collection.collector);
         // Release: pairs with the reader's acquire.
         added.store(number + 1, Ordering::Release);
+    }
+
+    /// As much of a text as there is room for, filled up with zeros.
+    fn store_text<const BYTES: usize>(&self, at: usize, text: &str) {
+        let mut bytes = [0; BYTES];
+        let length = text.len().min(BYTES);
+        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        for (index, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
+            self.memory.u64_at(at + index * 8).store(u64::from_le_bytes(*word), Ordering::Relaxed);
+        }
     }
 }
 
@@ -100,14 +108,18 @@ impl CollectionReader {
 
     fn at(&self, number: u64) -> Collection {
         let word = |offset| self.segment.memory.u64_at(place(number) + offset).load(Ordering::Relaxed);
-        let bytes = (0..COLLECTION_CAUSE_BYTES / 8).map(|index| word(COLLECTION_CAUSE + index * 8).to_le_bytes());
-        let bytes: Vec<u8> = bytes.flatten().take_while(|byte| *byte != 0).collect();
+        let text = |at: usize, length: usize| {
+            let bytes = (0..length / 8).flat_map(|index| word(at + index * 8).to_le_bytes());
+            let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
         Collection {
             start_ns: word(COLLECTION_START_NS) as i64,
             duration_ns: word(COLLECTION_DURATION_NS),
             heap_before: Some(word(COLLECTION_HEAP_BEFORE)).filter(|bytes| *bytes != HEAP_UNKNOWN),
             heap_after: Some(word(COLLECTION_HEAP_AFTER)).filter(|bytes| *bytes != HEAP_UNKNOWN),
-            cause: String::from_utf8_lossy(&bytes).into_owned(),
+            cause: text(COLLECTION_CAUSE, COLLECTION_CAUSE_BYTES),
+            collector: text(COLLECTION_COLLECTOR, COLLECTOR_BYTES),
         }
     }
 }
@@ -124,8 +136,14 @@ mod tests {
 
     fn collection(number: u64) -> Collection {
         let heap_after = (!number.is_multiple_of(3)).then_some(number);
-        let (start_ns, cause) = (number as i64 * 10, format!("cause {number}"));
-        Collection { start_ns, duration_ns: number, heap_before: Some(number * 1_000), heap_after, cause }
+        Collection {
+            start_ns: number as i64 * 10,
+            duration_ns: number,
+            heap_before: Some(number * 1_000),
+            heap_after,
+            cause: format!("cause {number}"),
+            collector: format!("collector {number}"),
+        }
     }
 
     #[test]
@@ -134,7 +152,7 @@ mod tests {
         let theirs = Segment::open(&file).unwrap();
         let mut reader = CollectionReader::new(Arc::new(ours));
         let mut next = 0;
-        for round in 0..20 {
+        for round in 0..COLLECTIONS_KEPT {
             let first = next;
             (0..round).for_each(|_| {
                 theirs.add_collection(&collection(next));
@@ -160,14 +178,18 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_cut_where_there_is_no_room_for_it() {
+    fn a_text_is_cut_where_there_is_no_room_for_it() {
         let (ours, file) = Segment::create(Shape::of(2), Recording::default()).unwrap();
         let theirs = Segment::open(&file).unwrap();
         let mut reader = CollectionReader::new(Arc::new(ours));
         theirs.add_collection(&Collection { cause: "x".repeat(1_000), ..collection(1) });
-        theirs.add_collection(&Collection { cause: String::new(), ..collection(2) });
-        let mut causes = Vec::new();
-        reader.read(|collection| causes.push(collection.cause));
-        assert_eq!(causes, ["x".repeat(COLLECTION_CAUSE_BYTES), String::new()]);
+        theirs.add_collection(&Collection { collector: "y".repeat(1_000), ..collection(2) });
+        let mut texts = Vec::new();
+        reader.read(|collection| texts.push([collection.cause, collection.collector]));
+        let cut = [
+            ["x".repeat(COLLECTION_CAUSE_BYTES), "collector 1".into()],
+            ["cause 2".into(), "y".repeat(COLLECTOR_BYTES)],
+        ];
+        assert_eq!(texts, cut);
     }
 }

@@ -54,9 +54,9 @@ pub const OFFSET_COLLECTIONS: usize = 384;
 /// Offset of the latest collections, a ring.
 pub const COLLECTIONS: usize = 2048;
 /// How many there are in it.
-pub const COLLECTIONS_KEPT: u64 = 28;
+pub const COLLECTIONS_KEPT: u64 = 19;
 /// Bytes of each.
-pub const COLLECTION_BYTES: usize = 72;
+pub const COLLECTION_BYTES: usize = 104;
 /// In a collection: when it began (i64).
 pub const COLLECTION_START_NS: usize = 0;
 /// In a collection: how long it took, in ns (u64).
@@ -70,7 +70,11 @@ pub const HEAP_UNKNOWN: u64 = u64::MAX;
 /// In a collection: what it was for (UTF-8, filled up with zeros).
 pub const COLLECTION_CAUSE: usize = 32;
 /// Bytes of that.
-pub const COLLECTION_CAUSE_BYTES: usize = COLLECTION_BYTES - COLLECTION_CAUSE;
+pub const COLLECTION_CAUSE_BYTES: usize = 40;
+/// In a collection: which collector's it was (in the same way).
+pub const COLLECTION_COLLECTOR: usize = COLLECTION_CAUSE + COLLECTION_CAUSE_BYTES;
+/// Bytes of that.
+pub const COLLECTOR_BYTES: usize = COLLECTION_BYTES - COLLECTION_COLLECTOR;
 
 /// What the kernel's list of a process's mappings calls a segment.
 pub const MAPPED_AS: &str = "/memfd:headwater";

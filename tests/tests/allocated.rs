@@ -98,6 +98,7 @@ fn bytes_are_those_that_the_jvm_says(jdk: &Jdk) {
         let [Some(before), Some(after)] = [0, 1].map(|place| slice["amounts"][place].as_u64()) else {
             panic!("JDK {}: {slice}", jdk.version)
         };
+        assert!(slice["by"].as_str().is_some_and(|by| by.contains("full collection")), "JDK {}: {slice}", jdk.version);
         // What was allocated beside eden since the last collection is not known before this one.
         assert!(after > 0 && before > 0, "JDK {}: {slice}", jdk.version);
     }
@@ -107,7 +108,7 @@ fn bytes_are_those_that_the_jvm_says(jdk: &Jdk) {
     assert!(text.contains("\ngc        ") && text.contains(" System.gc()"), "{text}");
     let text = run_headwater(&["report", &snapshot.to_string_lossy(), "--view", "tracks"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
-    for part in ["heap before", "\nhotswaps: ", "  System.gc()\n"] {
+    for part in ["heap before", "\nhotswaps: ", "full collection, System.gc()\n"] {
         assert!(text.contains(part), "{part} is missing: {text}");
     }
 }
@@ -120,7 +121,11 @@ fn whatever_collects_and_however_objects_are_laid_out(jdk: &Jdk) {
         &["-XX:+UseZGC", "-XX:TieredStopAtLevel=1"],
     ];
     for options in kinds {
-        check(jdk, options, 16);
+        let (_, report) = check(jdk, options, 16);
+        let tracks = report["tracks"].as_array().expect("tracks");
+        let slices = tracks.iter().find(|track| track["id"] == "collections").map(|track| &track["slices"]);
+        let slices = slices.and_then(Value::as_array).expect("slices");
+        assert!(slices.iter().all(|slice| slice["by"] != ""), "JDK {} {options:?}: {slices:#?}", jdk.version);
     }
 }
 

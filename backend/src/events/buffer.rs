@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn collection(time_ns: i64) -> Event {
-        Event { time_ns, what: What::Collection { duration_ns: 1, cause: None, pools: Vec::new() } }
+        Event { time_ns, what: What::Collection { duration_ns: 1, cause: None, collector: None, pools: Vec::new() } }
     }
 
     #[test]

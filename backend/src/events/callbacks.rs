@@ -13,7 +13,7 @@ use super::buffer::{Frame, Raw};
 use super::named::{java_name, shortened};
 use super::{Visit, current, lock};
 use crate::guard;
-use crate::hotspot::{causes, heap};
+use crate::hotspot::{causes, collectors, heap};
 use crate::jni_env::Jni;
 use crate::jvmti::{Callbacks, CompileRecord, Env, class_status, jthread};
 use crate::os::monotonic_ns;
@@ -299,9 +299,9 @@ unsafe extern "system" fn garbage_collection_finish(_jvmti: *mut Env) {
         let Some((time_ns, before)) = lock(&COLLECTING).take() else { return };
         let pools = pools(heap::names(), &before, &heap::used());
         let duration_ns = u64::try_from(now_ns - time_ns).unwrap_or_default();
-        visit
-            .buffer
-            .add_collection(Event { time_ns, what: What::Collection { duration_ns, cause: causes::now(), pools } });
+        let collector = collectors::latest().map(str::to_owned);
+        let what = What::Collection { duration_ns, cause: causes::now(), collector, pools };
+        visit.buffer.add_collection(Event { time_ns, what });
     });
 }
 

@@ -257,7 +257,7 @@ fn happened() -> Happened {
     let stack = || vec![Place { method: 0, line: Some(12) }, Place { method: 0, line: None }];
     let pool = Pool { name: "eden".to_owned(), before: Some(2048), after: 0 };
     let whats = [
-        What::Collection { duration_ns: 7, cause: Some("System.gc()".to_owned()), pools: vec![pool] },
+        What::Collection { duration_ns: 7, cause: Some("System.gc()".to_owned()), collector: None, pools: vec![pool] },
         What::ClassLoad {
             class: "a.b.C".to_owned(),
             loader: Some("a.b.Loader".to_owned()),

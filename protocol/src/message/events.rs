@@ -154,6 +154,8 @@ pub enum What {
         duration_ns: u64,
         /// Why, if the JVM says.
         cause: Option<String>,
+        /// Which of its collectors it was, if it says.
+        collector: Option<String>,
         /// What was in use.
         pools: Vec<Pool>,
     },

@@ -15,7 +15,7 @@ const SCHEMA: &str = "headwater-events/1";
 pub(super) fn line(event: &Event, methods: &[Named], (pid, clock): (u32, Clock), lived_ns: Option<u64>) -> String {
     let stack = |stack: &[Place]| -> Value { stack.iter().map(|place| place_name(methods, place)).collect() };
     let (kind, what) = match &event.what {
-        What::Collection { duration_ns, cause, pools } => {
+        What::Collection { duration_ns, cause, collector, pools } => {
             let each = pools
                 .iter()
                 .map(|pool| json!({ "name": pool.name, "before_bytes": pool.before, "after_bytes": pool.after }));
@@ -23,6 +23,7 @@ pub(super) fn line(event: &Event, methods: &[Named], (pid, clock): (u32, Clock),
             let what = json!({
                 "duration_ns": duration_ns,
                 "cause": cause,
+                "collector": collector,
                 "before_bytes": total(&heap, |pool| pool.before),
                 "after_bytes": total(&heap, |pool| Some(pool.after)),
                 "pools": each.collect::<Vec<_>>(),
@@ -131,10 +132,10 @@ mod tests {
     fn a_collection_has_the_heap_in_all_and_each_pool() {
         let pool = |name: &str, before, after| Pool { name: name.into(), before: Some(before), after };
         let pools = vec![pool("eden", 20, 0), pool("old", 1, 11), pool("metaspace", 5, 5)];
-        let collected = read(What::Collection { duration_ns: 3, cause: Some("x".into()), pools });
+        let collected = read(What::Collection { duration_ns: 3, cause: Some("x".into()), collector: None, pools });
         assert_eq!([&collected["before_bytes"], &collected["after_bytes"]], [21, 11]);
         assert_eq!(collected["pools"][2], json!({ "name": "metaspace", "before_bytes": 5, "after_bytes": 5 }));
-        let unknown = read(What::Collection { duration_ns: 3, cause: None, pools: Vec::new() });
+        let unknown = read(What::Collection { duration_ns: 3, cause: None, collector: None, pools: Vec::new() });
         assert!(unknown["cause"].is_null() && unknown["before_bytes"].is_null());
     }
 

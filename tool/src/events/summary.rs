@@ -225,7 +225,7 @@ mod tests {
     }
 
     fn collection(cause: Option<&str>, duration_ns: u64) -> What {
-        What::Collection { duration_ns, cause: cause.map(str::to_owned), pools: Vec::new() }
+        What::Collection { duration_ns, cause: cause.map(str::to_owned), collector: None, pools: Vec::new() }
     }
 
     fn wait(class: String, duration_ns: u64) -> What {

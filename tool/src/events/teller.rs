@@ -203,7 +203,8 @@ mod tests {
         let thread = Thread { id: 7, name: "worker".into() };
         let stack = vec![Place { method: u32::MAX, line: None }];
         let pool = Pool { name: "eden".into(), before: Some(u64::MAX), after: u64::MAX };
-        let collection = What::Collection { duration_ns: u64::MAX, cause: None, pools: vec![pool.clone(), pool] };
+        let collection =
+            What::Collection { duration_ns: u64::MAX, cause: None, collector: None, pools: vec![pool.clone(), pool] };
         let wait = What::Wait { duration_ns: u64::MAX, class: String::new(), thread, stack, owner: None };
         let whats = [collection.clone(), collection, wait.clone(), wait, What::Discard { method: 1 }];
         let times = [i64::MIN, i64::MAX, 0, -1, 1];

@@ -24,9 +24,10 @@ const LOADING: [&str; 7] = [
 /// An event in one line; `lived_ns` of a thread whose start is known.
 pub(super) fn line(event: &Event, methods: &[Named], clock: Clock, lived_ns: Option<u64>) -> String {
     let what = match &event.what {
-        What::Collection { duration_ns, cause, pools } => {
+        What::Collection { duration_ns, cause, collector, pools } => {
             let cause = cause.as_deref().unwrap_or("cause unknown");
-            format!("gc        {}: {cause}{}", time(*duration_ns), used(pools))
+            let by = collector.as_deref().map_or_else(String::new, |collector| format!("{collector}, "));
+            format!("gc        {}: {by}{cause}{}", time(*duration_ns), used(pools))
         }
         What::ClassLoad { class, loader, thread, stack } => {
             let loader = loader.as_deref().unwrap_or("the JVM");
@@ -155,7 +156,7 @@ mod tests {
         let pool = |name: &str, before, after| Pool { name: name.into(), before, after };
         let first = vec![pool("eden", None, 0), pool("old", None, 1024), pool("metaspace", None, 512)];
         check(
-            What::Collection { duration_ns: 7, cause: Some("x".into()), pools: first },
+            What::Collection { duration_ns: 7, cause: Some("x".into()), collector: None, pools: first },
             "gc        7 ns: x, heap ? -> 1.000 KiB (old ? -> 1.000 KiB, metaspace ? -> 512 B)",
         );
         let pools = vec![
@@ -165,10 +166,13 @@ mod tests {
             pool("metaspace", Some(512), 512),
         ];
         check(
-            What::Collection { duration_ns: 1_500_000, cause: Some("System.gc()".into()), pools },
+            What::Collection { duration_ns: 1_500_000, cause: Some("System.gc()".into()), collector: None, pools },
             "gc        1.500 ms: System.gc(), heap 2.000 KiB -> 1.000 KiB (eden 2.000 KiB -> 0 B, old 0 B -> 1.000 KiB, metaspace 512 B -> 512 B)",
         );
-        check(What::Collection { duration_ns: 7, cause: None, pools: Vec::new() }, "gc        7 ns: cause unknown");
+        check(
+            What::Collection { duration_ns: 7, cause: None, collector: None, pools: Vec::new() },
+            "gc        7 ns: cause unknown",
+        );
         check(What::ClassUnload { class: "a.B".into() }, "classes   unloaded a.B");
         check(What::ThreadStart { thread: worker(7), is_daemon: true }, "threads   started worker-7 (#7, daemon)");
         check(What::ThreadEnd { thread: worker(7) }, "threads   ended worker-7 (#7), which lived 7.000 us");

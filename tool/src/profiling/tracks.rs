@@ -15,13 +15,14 @@ pub(super) fn of(facts: &Facts, decoder: &Decoder, mode: ClockMode) -> Vec<Track
         start_ns: since(it.start_ns),
         duration_ns: it.duration_ns,
         label: it.cause.clone(),
+        by: it.collector.clone(),
         amounts: vec![it.heap_before, it.heap_after],
     };
     let hotswap = |it: &Hotswapped| Slice {
         start_ns: since(it.ended_ns).saturating_sub_unsigned(it.total_ns),
         duration_ns: it.total_ns,
-        label: String::new(),
         amounts: vec![Some(it.pause_ns), Some(it.classes)],
+        ..Slice::default()
     };
     let collections = facts.history.ever().gc.then(|| {
         let (all, lost) = decoder.collections();

@@ -376,6 +376,7 @@ fn collections_belong_to_the_methods_on_top_while_they_go_on() {
         heap_before: None,
         heap_after: None,
         cause: String::new(),
+        collector: String::new(),
     };
     let mut decoder = Decoder::new(DecodeOptions::default());
     // One before the root, one in it, one in its callee, two there again, one that is not over, one behind all.

@@ -87,7 +87,8 @@ pub fn collections(recorded: &Recorded, begin_ns: i64) -> Track {
     let slice = |it: &Collection| Slice {
         start_ns: it.at_ns.saturating_sub(begin_ns),
         duration_ns: it.duration_ns,
-        label: [&*it.collector, &*it.cause].into_iter().filter(|said| !said.is_empty()).collect::<Vec<_>>().join(", "),
+        label: it.cause.to_string(),
+        by: it.collector.to_string(),
         amounts: vec![Some(it.pauses_ns), Some(it.longest_ns), it.heap[0], it.heap[1]],
     };
     let mut slices: Vec<Slice> = recorded.collections.iter().map(slice).collect();

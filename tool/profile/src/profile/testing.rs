@@ -95,6 +95,7 @@ fn tracks() -> Vec<Track> {
         start_ns,
         duration_ns,
         label: label.into(),
+        by: if label.is_empty() { String::new() } else { "G1 young collection".into() },
         amounts: amounts.to_vec(),
     };
     let collections = vec![

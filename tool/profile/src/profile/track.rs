@@ -59,6 +59,13 @@ impl SliceAmount {
     }
 }
 
+impl Slice {
+    /// Who did it, and what is said of it.
+    pub fn said(&self) -> String {
+        [&*self.by, &*self.label].into_iter().filter(|said| !said.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// It happened once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
@@ -69,6 +76,9 @@ pub struct Slice {
     /// What is said of it, as the cause of a collection; empty where nothing is.
     #[serde(default)]
     pub label: String,
+    /// Who did it, as the collector; empty where nobody is named.
+    #[serde(default)]
+    pub by: String,
     /// How much it was of each of [`Track::amounts`], where that is known.
     #[serde(default)]
     pub amounts: Vec<Option<u64>>,
@@ -96,12 +106,12 @@ impl Track {
     }
 
     /// What is said of them, and of how many, the most frequent first.
-    pub fn labels(&self) -> Vec<(&str, u64)> {
-        let mut labels: BTreeMap<&str, u64> = BTreeMap::new();
-        for slice in self.slices.iter().filter(|slice| !slice.label.is_empty()) {
-            *labels.entry(&slice.label).or_default() += 1;
+    pub fn labels(&self) -> Vec<(String, u64)> {
+        let mut labels: BTreeMap<String, u64> = BTreeMap::new();
+        for said in self.slices.iter().map(Slice::said).filter(|said| !said.is_empty()) {
+            *labels.entry(said).or_default() += 1;
         }
-        let mut labels: Vec<(&str, u64)> = labels.into_iter().collect();
+        let mut labels: Vec<(String, u64)> = labels.into_iter().collect();
         labels.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
         labels
     }
@@ -195,7 +205,7 @@ pub(super) fn tracks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Track>, D
         start_ns: pause.start_ns,
         duration_ns: pause.duration_ns,
         label: pause.cause,
-        amounts: Vec::new(),
+        ..Slice::default()
     };
     Ok(match Told::deserialize(from)? {
         Told::Tracks(tracks) => tracks,
@@ -227,7 +237,7 @@ mod tests {
     fn collections_of_older_snapshots_are_a_track() {
         let pause = json!({ "start_ns": 5, "duration_ns": 7, "cause": "System.gc()" });
         let older = json!({ "collections": { "pauses": [pause], "lost": 2 } });
-        let slice = Slice { start_ns: 5, duration_ns: 7, label: "System.gc()".into(), amounts: Vec::new() };
+        let slice = Slice { start_ns: 5, duration_ns: 7, label: "System.gc()".into(), ..Slice::default() };
         assert_eq!(read(&older), [Track::of_collections(vec![slice], 2)]);
         assert_eq!(read(&json!({ "collections": null })), []);
         assert_eq!(read(&json!({})), []);
@@ -235,7 +245,8 @@ mod tests {
 
     #[test]
     fn tracks_are_read_as_they_are_written() {
-        let slice = |start_ns, amounts| Slice { start_ns, duration_ns: 7, label: String::new(), amounts };
+        let slice =
+            |start_ns, amounts| Slice { start_ns, duration_ns: 7, by: "G1New".into(), amounts, ..Slice::default() };
         let slices = vec![slice(-5, vec![Some(3), None]), slice(5, Vec::new())];
         let tracks = vec![Track::of_hotswaps(slices, 1), Track::of_class_loads(Vec::new(), 0)];
         assert_eq!(read(&Facts { tracks: tracks.clone() }), tracks);

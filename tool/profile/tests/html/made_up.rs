@@ -149,6 +149,7 @@ pub fn happened() -> Profile {
         start_ns,
         duration_ns,
         label: label.to_owned(),
+        by: String::new(),
         amounts: amounts.to_vec(),
     };
     let collections = vec![

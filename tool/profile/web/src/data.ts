@@ -97,6 +97,7 @@ export interface Slice {
   start_ns: number;
   duration_ns: number;
   label: string;
+  by: string;
   amounts: (number | null)[];
 }
 

@@ -50,7 +50,13 @@ function at(element: HTMLElement, left: number, width: number): HTMLElement {
 function told({ amounts }: Track, slice: Slice): string {
   const known = amounts.map(({ title, unit }, place) => [title, slice.amounts[place], unit] as const).filter(([, amount]) => amount != null);
   const others = known.map(([title, amount, unit]) => `, ${title} ${textIn(unit, amount!)}`).join("");
-  return `${slice.label === "" ? "" : `${slice.label}: `}${time(slice.duration_ns)} at ${time(slice.start_ns)}${others}`;
+  const who = said(slice);
+  return `${who === "" ? "" : `${who}: `}${time(slice.duration_ns)} at ${time(slice.start_ns)}${others}`;
+}
+
+/** Who did it, and what is said of it. */
+function said({ by, label }: Slice): string {
+  return [by, label].filter((part) => part !== "").join(", ");
 }
 
 function listed({ id, title, amounts }: Track, slices: Slice[]): HTMLElement {
@@ -64,7 +70,7 @@ function listed({ id, title, amounts }: Track, slices: Slice[]): HTMLElement {
         const amount = slice.amounts[place] ?? null;
         return el("td", { "data-value": amount }, amount === null ? "" : textIn(unit, amount));
       }),
-      el("td", { class: "name" }, slice.label),
+      el("td", { class: "name" }, said(slice)),
     ),
   );
   return table(id, title, ["At", "For", ...amounts.map(({ title }) => title), "Reason"], rows);

@@ -30,7 +30,7 @@ pub(super) fn write<W: Write>(tracks: &[Track], lines: &mut Lines<'_, W>) -> io:
                 known.map_or(String::new(), |known| value(amount.unit, known))
             });
             let times = [moment(slice.start_ns), time(slice.duration_ns)];
-            lines.line(&row(times.into_iter().chain(amounts)), &slice.label, Emphasis::None)?;
+            lines.line(&row(times.into_iter().chain(amounts)), &slice.said(), Emphasis::None)?;
         }
         let hidden = track.slices.len() - shown.len();
         if hidden > 0 {
@@ -52,7 +52,7 @@ pub(super) fn summary(track: &Track) -> String {
     let mut said: Vec<String> =
         labels.iter().take(LABELS).map(|(label, times)| format!("{} {label}", count(*times))).collect();
     let named: u64 = labels.iter().take(LABELS).map(|(_, times)| times).sum();
-    let others = track.slices.iter().filter(|slice| !slice.label.is_empty()).count() as u64 - named;
+    let others = track.slices.iter().filter(|slice| !slice.said().is_empty()).count() as u64 - named;
     if others > 0 && !said.is_empty() {
         said.push(plural(others, "other", "others"));
     }
