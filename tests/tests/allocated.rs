@@ -88,6 +88,7 @@ fn bytes_are_those_that_the_jvm_says(jdk: &Jdk) {
     // Three times it has the JVM collect; by itself it does so too.
     let own = |metric| of(&report, "collected", metric, "self");
     assert!(own("collections") >= 3 && own("gc") > 0, "JDK {}: {report}", jdk.version);
+    assert_eq!(report["target"]["internals"]["allocated-bytes"], "holds", "JDK {}", jdk.version);
     let pauses = report["collections"]["pauses"].as_array().expect("pauses");
     assert!(pauses.iter().filter(|pause| pause["cause"] == "System.gc()").count() >= 3, "{pauses:?}");
     let tracks = report["tracks"].as_array().expect("tracks");

@@ -6,13 +6,15 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use headwater_protocol::message::Calibration;
+use headwater_protocol::message::{Calibration, Internal};
 use headwater_protocol::word::PauseReason;
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::budget::Compared;
+use super::connecting::HOLDS;
 use super::facts::Facts;
+use super::history::History;
 use super::missing::{at_least, called, unseen, warnings};
 use super::named::Things;
 use super::{Undisturbed, budget, counters, objects};
@@ -24,7 +26,7 @@ use crate::correction::{
 };
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost, Scheduled, Summary};
 use crate::profile::{
-    Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Environment, Events, Hotswap, MethodIndex,
+    Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Environment, Events, Hotswap, JvmInternal, MethodIndex,
     MethodStatistics, Node, OpenCalls, Profile, Root, Target, ThreadProfile, Tree,
 };
 use crate::timing::{RootTimes, Timed};
@@ -126,7 +128,7 @@ pub(crate) fn profile(
         notes: Vec::new(),
         counted: counters::metrics(&facts.history, duration, clock.queued),
         tracks: super::tracks::of(&facts, decoder, mode),
-        target,
+        target: tested(target, &facts.history),
         environment: Environment::here(duration),
         roots: roots(&facts, &merged, decoder),
         duration,
@@ -164,6 +166,17 @@ pub(crate) fn profile(
     profile.methods.extend(names);
     budget::tell_amounts(&mut profile);
     profile
+}
+
+/// The target as it was found to be while it was recorded: where bytes were counted, how they are read has been tried.
+fn tested(mut target: Target, history: &History) -> Target {
+    let is_tested = |internal: &&mut JvmInternal| internal.name == Internal::AllocatedBytes.name();
+    if history.ever().alloc
+        && let Some(internal) = target.internals.iter_mut().find(is_tested)
+    {
+        HOLDS.clone_into(&mut internal.standing);
+    }
+    target
 }
 
 /// Calls without probes: where there are too few for holding some out, all are used.
