@@ -15,6 +15,8 @@ pub struct ClassFile<'b> {
     pub pool_end: usize,
     /// In the order of declaration.
     pub methods: Vec<Method<'b>>,
+    /// How call sites and computed constants are linked (JVMS 4.7.23): of each way the index of the method handle, and those of its arguments.
+    pub bootstraps: Vec<Vec<u16>>,
 }
 
 /// A declared method.
@@ -100,9 +102,27 @@ impl<'b> ClassFile<'b> {
             methods.push(Method { name, descriptor, attributes_at, end, attributes });
             at = end;
         }
-        let (_, end) = attributes(bytes, &pool, at)?;
-        (end == bytes.len()).then_some(ClassFile { pool, pool_end, methods })
+        let (attributes, end) = attributes(bytes, &pool, at)?;
+        let bootstraps = attributes.iter().find(|attribute| attribute.name == b"BootstrapMethods");
+        let bootstraps = bootstraps.map_or(Some(Vec::new()), |attribute| bootstraps_in(attribute.content))?;
+        (end == bytes.len()).then_some(ClassFile { pool, pool_end, methods, bootstraps })
     }
+}
+
+/// What is in a BootstrapMethods attribute.
+fn bootstraps_in(content: &[u8]) -> Option<Vec<Vec<u16>>> {
+    let mut at = 2;
+    let mut bootstrap = |_| {
+        let (handle, count) = (short(content, at)?, short(content, at + 2)?);
+        at += 4;
+        let mut all = vec![handle];
+        for _ in 0..count {
+            all.push(short(content, at)?);
+            at += 2;
+        }
+        Some(all)
+    };
+    (0..short(content, 0)?).map(&mut bootstrap).collect()
 }
 
 impl<'b> Method<'b> {

@@ -2,10 +2,18 @@
 
 /// Tag of a text.
 pub const UTF8: u8 = 1;
+/// Tag of a class.
+pub const CLASS: u8 = 7;
 /// Tag of a string constant.
 pub const STRING: u8 = 8;
 /// Tag of a name with a descriptor.
 pub const NAME_AND_TYPE: u8 = 12;
+/// Tag of a method handle.
+pub const METHOD_HANDLE: u8 = 15;
+/// Tag of a computed constant.
+pub const DYNAMIC: u8 = 17;
+/// Tag of a call site.
+pub const INVOKE_DYNAMIC: u8 = 18;
 
 /// An entry.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +32,10 @@ pub fn split_first(pool: &[u8]) -> Option<(Constant<'_>, &[u8])> {
     let (length, indexes) = match tag {
         UTF8 => (2 + usize::from(short(rest, 0)?), 1),
         5 | 6 => (8, 2),
-        // Classes, method types, modules, packages; method handles.
-        7 | STRING | 16 | 19 | 20 => (2, 1),
-        15 => (3, 1),
-        3 | 4 | 9..=NAME_AND_TYPE | 17 | 18 => (4, 1),
+        // Method types, modules, packages, too.
+        CLASS | STRING | 16 | 19 | 20 => (2, 1),
+        METHOD_HANDLE => (3, 1),
+        3 | 4 | 9..=NAME_AND_TYPE | DYNAMIC | INVOKE_DYNAMIC => (4, 1),
         _ => return None,
     };
     let (content, behind) = rest.split_at_checked(length)?;

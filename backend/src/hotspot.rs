@@ -12,6 +12,7 @@ use crate::jni_env::Jni;
 use crate::jvmti::Jvmti;
 
 pub mod allocation;
+pub mod behind_code;
 pub mod causes;
 pub mod collectors;
 pub mod heap;
@@ -23,6 +24,7 @@ pub mod type_profiles;
 mod vm_structs;
 
 use allocation::Allocation;
+use behind_code::BehindCode;
 use invocations::Invocations;
 use parameters::Parameters;
 use type_profiles::TypeProfiles;
@@ -30,6 +32,9 @@ use vm_structs::{Description, Memory};
 
 /// The first JDK whose hotswaps keep the names of parameters (JDK-8240908), so that they need not be read.
 const FIRST_TO_KEEP_NAMES: u32 = 19;
+
+/// The first JDK that keeps the class file of the latest redefinition (JDK-7124710), so that it need not be compared with what runs.
+pub const FIRST_TO_FOLLOW: u32 = 20;
 
 /// What holds in this JVM.
 #[derive(Debug)]
@@ -40,6 +45,8 @@ pub struct HotSpot {
     pub type_profiles: Option<TypeProfiles>,
     /// Names and flags of parameters, where hotswaps would lose them.
     pub parameters: Option<Parameters>,
+    /// How exceptions are handled and call sites linked, where a class may run something else than the class file that the JVM has kept.
+    pub behind_code: Option<BehindCode>,
     /// How much threads have allocated, as far as it is described: to be [tried](Allocation::tried) first.
     pub allocation: Option<Allocation>,
     standings: Vec<(Internal, Standing)>,
@@ -57,7 +64,9 @@ impl HotSpot {
         };
         let invocations = Invocations::find(memory, described, (jvmti, jni));
         let type_profiles = TypeProfiles::find(memory, described, (jvmti, jni));
-        let parameters = if keeps_names { None } else { Parameters::find(memory, described, (jvmti, jni)) };
+        let follows = version.is_none_or(|version| version >= FIRST_TO_FOLLOW);
+        let behind_code = if follows { None } else { behind_code(memory, described, (jvmti, jni)) };
+        let parameters = behind_code.clone().filter(|_| !keeps_names).map(Parameters);
         let allocation = Allocation::find(memory, described);
         let standing = |holds| if holds { Standing::Holds } else { Standing::Failed };
         let standings = vec![
@@ -65,6 +74,7 @@ impl HotSpot {
             (Internal::TypeProfiles, standing(type_profiles.is_some())),
             (Internal::SafepointTime, standing(stopped::find(memory, described))),
             (Internal::ParameterNames, if keeps_names { Standing::NotNeeded } else { standing(parameters.is_some()) }),
+            (Internal::RunningCode, if follows { Standing::NotNeeded } else { standing(behind_code.is_some()) }),
             (Internal::AllocatedBytes, if allocation.is_some() { Standing::Untested } else { Standing::Failed }),
             (
                 Internal::CollectionCauses,
@@ -72,22 +82,37 @@ impl HotSpot {
             ),
             (Internal::HeapPools, standing(heap::find(memory, described))),
         ];
-        HotSpot { invocations, type_profiles, parameters, allocation, standings }
+        HotSpot { invocations, type_profiles, parameters, behind_code, allocation, standings }
     }
 
     fn unknown(keeps_names: bool) -> HotSpot {
         let standing = |internal| match internal {
-            Internal::ParameterNames if keeps_names => (internal, Standing::NotNeeded),
+            Internal::ParameterNames | Internal::RunningCode if keeps_names => (internal, Standing::NotNeeded),
             _ => (internal, Standing::UnknownJdk),
         };
         let standings = Internal::ALL.map(standing).to_vec();
-        HotSpot { invocations: None, type_profiles: None, parameters: None, allocation: None, standings }
+        HotSpot {
+            invocations: None,
+            type_profiles: None,
+            parameters: None,
+            behind_code: None,
+            allocation: None,
+            standings,
+        }
     }
 
     /// How each stands.
     pub fn standings(&self) -> Vec<(Internal, Standing)> {
         self.standings.clone()
     }
+}
+
+/// Finds out what stands behind methods' code, by a class that has some of each kind.
+fn behind_code(memory: &Memory, described: &Description, (jvmti, jni): (Jvmti, Jni)) -> Option<BehindCode> {
+    let class = jni.find_class("java/lang/Class").ok()?;
+    let found = BehindCode::find(memory, described, (jvmti, class));
+    jni.delete_local(class);
+    found
 }
 
 /// Finds what the JVM says of its collections, and nothing else: their [causes] and [collectors], and how much of the [heap] is in use. Whether it does.

@@ -14,14 +14,12 @@ use headwater_protocol::ClassId;
 use jni::sys::{jclass, jint};
 
 use crate::class_file::ClassFile;
-use crate::hotspot::HotSpot;
 use crate::hotspot::parameters;
+use crate::hotspot::{FIRST_TO_FOLLOW, HotSpot};
 use crate::jni_env::Jni;
 use crate::jvmti::Jvmti;
 use crate::versions;
 
-/// The first JDK whose HotSpot keeps the class file of the latest redefinition (JDK-7124710).
-const FIRST_TO_FOLLOW: u32 = 20;
 /// Why a class is left alone that another class file runs in.
 const OTHER_CODE: &str = "it runs other code than the class file that the JVM has kept of it: somebody else has redefined it, and would lose that";
 
@@ -83,7 +81,7 @@ impl Originals {
         if occasion == Occasion::Ours
             && is_kept
             && let Some(file) = ClassFile::parse(bytes)
-            && versions::is_running(jvmti, class, &file) == Some(false)
+            && versions::is_running((jvmti, hotspot.behind_code.as_ref()), class, &file) == Some(false)
         {
             return Err(OTHER_CODE.to_owned());
         }

@@ -3,8 +3,8 @@
 //! A retransformation begins with the class file that the JVM has kept, or makes up, and with what other agents make of it. Neither need be what runs.
 //! Up to JDK 19 HotSpot keeps the first one for good, however often somebody else redefines the class afterwards, by a developer's hot swap for
 //! instance (JDK-7124710); and an agent may have been told to transform a class once, and not again. Whoever retransforms such a class takes
-//! from it what it has become. So a file is compared with the class: instruction by instruction, with what their constants stand for, and
-//! the lines. What differs in annotations alone is not seen.
+//! from it what it has become. So a file is compared with the class: instruction by instruction, with what their constants stand for, handlers of
+//! exceptions, and lines. What differs in annotations alone is not seen.
 //!
 //! And a call on a stack may run a version that is not the current one; of some the JVM does not tell.
 
@@ -15,16 +15,46 @@ use jni::sys::{jclass, jmethodID};
 
 use crate::class_file::{self, ClassFile, Pool};
 use crate::constants::{self, short};
+use crate::hotspot::behind_code::BehindCode;
 use crate::jvmti::{Jvmti, MethodName};
 
 /// An instruction and its line.
 type Lines = Vec<(u16, u16)>;
+/// From where to where exceptions of a class, of any if it is 0, are handled, and where.
+type Handlers = Vec<[u16; 4]>;
+/// Constants that are computed from others, and these from others, are compared through so many.
+const DEEPEST: usize = 64;
+
+/// What instructions refer to.
+#[derive(Clone, Copy, Debug)]
+struct Constants<'a> {
+    pool: &'a Pool<'a>,
+    /// How those are linked that are computed, as far as that is known.
+    bootstraps: Option<&'a [Vec<u16>]>,
+}
+
+/// A method's code, and what stands behind it.
+#[derive(Clone, Copy, Debug)]
+struct Code<'a> {
+    instructions: &'a [u8],
+    constants: Constants<'a>,
+    lines: &'a Lines,
+    /// As far as they are known.
+    handlers: Option<&'a Handlers>,
+}
 
 /// Whether each method of a class file runs in the class as it stands there; `None`, where the JVM does not tell: of a class that is not linked.
-pub fn is_running(jvmti: Jvmti, class: jclass, file: &ClassFile<'_>) -> Option<bool> {
+pub fn is_running(
+    (jvmti, behind_code): (Jvmti, Option<&BehindCode>),
+    class: jclass,
+    file: &ClassFile<'_>,
+) -> Option<bool> {
     let (count, bytes) = jvmti.constant_pool(class).ok()?;
     let (pool, _) = Pool::parse(count, &bytes)?;
     let methods = jvmti.methods(class).ok()?;
+    let bootstraps = behind_code.zip(methods.first()).and_then(|(behind, method)| behind.bootstraps(*method, &pool));
+    let its_constants = Constants { pool: &pool, bootstraps: bootstraps.as_deref() };
+    let constants = Constants { pool: &file.pool, bootstraps: Some(&file.bootstraps) };
     let named: Option<Vec<(MethodName, jmethodID)>> =
         methods.into_iter().map(|method| Some((jvmti.method_key(method).ok()?, method))).collect();
     let named: HashMap<_, _> = named?.into_iter().collect();
@@ -32,12 +62,13 @@ pub fn is_running(jvmti: Jvmti, class: jclass, file: &ClassFile<'_>) -> Option<b
         let name = MethodName { name: method.name.to_vec(), descriptor: method.descriptor.to_vec() };
         let Some(running) = named.get(&name) else { return Some(false) };
         let Some(code) = method.attribute("Code") else { continue };
-        let (code, lines) = code_and_lines(file, code)?;
+        let (instructions, lines, handlers) = parts(file, code)?;
         let (runs, its_lines) = (jvmti.bytecodes(*running).ok()?, jvmti.line_numbers(*running).ok()?);
-        let is_same = match runs.len() == code.len() {
-            true => is_same_code(&runs, &pool, code, &file.pool) && its_lines == lines,
-            false => is_widened((code, &file.pool, &lines), (&runs, &pool, &its_lines)),
-        };
+        let its_handlers = behind_code.and_then(|behind| behind.tables(*running)).map(|tables| tables.handlers);
+        let code = Code { instructions, constants, lines: &lines, handlers: Some(&handlers) };
+        let its =
+            Code { instructions: &runs, constants: its_constants, lines: &its_lines, handlers: its_handlers.as_ref() };
+        let is_same = if runs.len() == instructions.len() { is_same_code(its, code) } else { is_widened(code, its) };
         if !is_same {
             return Some(false);
         }
@@ -100,18 +131,20 @@ fn is_called_by_the_jvm(name: &str) -> bool {
 }
 
 /// What is in a Code attribute (JVMS 4.7.3).
-fn code_and_lines<'b>(file: &ClassFile<'b>, content: &'b [u8]) -> Option<(&'b [u8], Lines)> {
+fn parts<'b>(file: &ClassFile<'b>, content: &'b [u8]) -> Option<(&'b [u8], Lines, Handlers)> {
     const CODE_AT: usize = 8;
-    const EXCEPTION: usize = 8;
+    const HANDLER: usize = 8;
     let length = u32::from_be_bytes(*content.get(4..)?.first_chunk()?);
     let end = CODE_AT.checked_add(usize::try_from(length).ok()?)?;
     let code = content.get(CODE_AT..end)?;
-    let attributes_at = end + 2 + EXCEPTION * usize::from(short(content, end)?);
+    let attributes_at = end + 2 + HANDLER * usize::from(short(content, end)?);
+    let handlers = content.get(end + 2..attributes_at)?.as_chunks::<HANDLER>().0;
+    let handlers = handlers.iter().map(|handler| std::array::from_fn(|at| short(handler, 2 * at).unwrap_or_default()));
     let (attributes, _) = class_file::attributes(content, &file.pool, attributes_at)?;
     let tables = attributes.iter().filter(|attribute| attribute.name == b"LineNumberTable");
     let rows = tables.flat_map(|table| table.content.get(2..).unwrap_or_default().as_chunks::<4>().0);
     let lines = rows.map(|[a, b, c, d]| (u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])));
-    Some((code, lines.collect()))
+    Some((code, lines.collect(), handlers.collect()))
 }
 
 /// What follows an opcode.
@@ -150,11 +183,30 @@ fn operands(code: &[u8], at: usize) -> Option<Operands> {
     })
 }
 
-/// Whether two methods' instructions are the same, each with its own constants.
-fn is_same_code(a: &[u8], a_pool: &Pool<'_>, b: &[u8], b_pool: &Pool<'_>) -> bool {
+/// Whether two methods' code is the same, instruction by instruction.
+fn is_same_code(a: Code<'_>, b: Code<'_>) -> bool {
+    a.lines == b.lines && is_handled_the_same(a, b, Some) && are_same_instructions(a, b)
+}
+
+/// Whether exceptions are handled in the same way, where the first one's places are `moved`.
+fn is_handled_the_same(a: Code<'_>, b: Code<'_>, moved: impl Fn(u16) -> Option<u16>) -> bool {
+    // JDKs whose own class file is what runs are not asked.
+    let (Some(of_a), Some(of_b)) = (a.handlers, b.handlers) else { return true };
+    let is_same = |([start, end, handler, class], its): (&[u16; 4], &[u16; 4])| {
+        let places = [start, end, handler].map(|place| moved(*place));
+        let is_same_class =
+            (*class, its[3]) == (0, 0) || is_same_constant((a.constants, *class), (b.constants, its[3]));
+        places == [Some(its[0]), Some(its[1]), Some(its[2])] && is_same_class
+    };
+    of_a.len() == of_b.len() && of_a.iter().zip(of_b).all(is_same)
+}
+
+fn are_same_instructions(of_a: Code<'_>, of_b: Code<'_>) -> bool {
+    let (a, b) = (of_a.instructions, of_b.instructions);
     if a.len() != b.len() {
         return false;
     }
+    let (in_a, in_b) = (of_a.constants, of_b.constants);
     let mut at = 0;
     while at < a.len() {
         let Some(operands) = operands(a, at).filter(|_| a[at] == b[at]) else { return false };
@@ -166,7 +218,7 @@ fn is_same_code(a: &[u8], a_pool: &Pool<'_>, b: &[u8], b_pool: &Pool<'_>) -> boo
         let (Some(of_a), Some(of_b)) = (a.get(at + 1..behind), b.get(at + 1..behind)) else { return false };
         let index = |of: &[u8]| of[..constant].iter().fold(0, |index, byte| index << 8 | u16::from(*byte));
         if of_a[constant..] != of_b[constant..]
-            || constant > 0 && !is_same_constant((a_pool, index(of_a)), (b_pool, index(of_b)))
+            || constant > 0 && !is_same_constant((in_a, index(of_a)), (in_b, index(of_b)))
         {
             return false;
         }
@@ -175,19 +227,18 @@ fn is_same_code(a: &[u8], a_pool: &Pool<'_>, b: &[u8], b_pool: &Pool<'_>) -> boo
     true
 }
 
-/// Whether a method's code and lines are those of one that runs, but for wide indexes: HotSpot puts the constants of what is redefined behind those of
+/// Whether a method's code is that of one that runs, but for wide indexes: HotSpot puts the constants of what is redefined behind those of
 /// the version before, and where one is too far then for `ldc` has `ldc_w`, with all that is behind it moved.
-fn is_widened(
-    (code, pool, lines): (&[u8], &Pool<'_>, &Lines),
-    (runs, its_pool, its_lines): (&[u8], &Pool<'_>, &Lines),
-) -> bool {
-    let (mut places, mut jumps) = (HashMap::new(), Vec::new());
+fn is_widened(of_file: Code<'_>, its: Code<'_>) -> bool {
+    let (code, runs) = (of_file.instructions, its.instructions);
+    let mut places = HashMap::from([(code.len(), runs.len())]);
+    let mut jumps = Vec::new();
     let (mut at, mut its_at) = (0, 0);
     while at < code.len() && its_at < runs.len() {
         places.insert(at, its_at);
         let (Some(one), Some(other)) = (Instruction::at(code, at), Instruction::at(runs, its_at)) else { return false };
         let is_same_constant = match (one.constant, other.constant) {
-            (Some(one), Some(other)) => is_same_constant((pool, one), (its_pool, other)),
+            (Some(one), Some(other)) => is_same_constant((of_file.constants, one), (its.constants, other)),
             (one, other) => one == other,
         };
         let is_same = (one.opcode, &one.numbers) == (other.opcode, &other.numbers);
@@ -198,10 +249,12 @@ fn is_widened(
         (at, its_at) = (one.end, other.end);
     }
     let is_moved = |(from, to): (usize, usize)| places.get(&from) == Some(&to);
-    let moved = |(start, line): &(u16, u16)| Some((u16::try_from(*places.get(&usize::from(*start))?).ok()?, *line));
+    let moved = |place: u16| u16::try_from(*places.get(&usize::from(place))?).ok();
+    let line = |(start, line): &(u16, u16)| Some((moved(*start)?, *line));
     (at, its_at) == (code.len(), runs.len())
         && jumps.into_iter().all(is_moved)
-        && lines.iter().map(moved).eq(its_lines.iter().map(|line| Some(*line)))
+        && of_file.lines.iter().map(line).eq(its.lines.iter().map(|line| Some(*line)))
+        && is_handled_the_same(of_file, its, moved)
 }
 
 /// What an instruction does, wherever it stands.
@@ -259,22 +312,38 @@ impl Instruction {
     }
 }
 
-/// Whether two constants stand for the same. Of those that are computed (JVMS 4.4.10) name and type are compared: the JVM does not tell how.
-fn is_same_constant((a, a_index): (&Pool<'_>, u16), (b, b_index): (&Pool<'_>, u16)) -> bool {
-    let (Some(of_a), Some(of_b)) = (a.get(a_index), b.get(b_index)) else { return false };
+/// Whether two constants stand for the same, each its pool's.
+fn is_same_constant(a: (Constants<'_>, u16), b: (Constants<'_>, u16)) -> bool {
+    is_same_within(a, b, DEEPEST)
+}
+
+/// The same, of those that are computed from others: through so many more.
+fn is_same_within((a, a_index): (Constants<'_>, u16), (b, b_index): (Constants<'_>, u16), deepest: usize) -> bool {
+    let (Some(of_a), Some(of_b), Some(deepest)) = (a.pool.get(a_index), b.pool.get(b_index), deepest.checked_sub(1))
+    else {
+        return false;
+    };
     if of_a.tag != of_b.tag {
         return false;
     }
     let same_at = |at| match (short(of_a.content, at), short(of_b.content, at)) {
-        (Some(a_index), Some(b_index)) => is_same_constant((a, a_index), (b, b_index)),
+        (Some(a_index), Some(b_index)) => is_same_within((a, a_index), (b, b_index), deepest),
         _ => false,
+    };
+    let is_linked_the_same = || {
+        // JDKs whose own class file is what runs are not asked.
+        let (Some(all_a), Some(all_b)) = (a.bootstraps, b.bootstraps) else { return true };
+        let of = |all: &'_ [Vec<u16>], content| Some(all.get(usize::from(short(content, 0)?))?.clone());
+        let (Some(of_a), Some(of_b)) = (of(all_a, of_a.content), of(all_b, of_b.content)) else { return false };
+        let mut both = of_a.iter().zip(&of_b);
+        of_a.len() == of_b.len() && both.all(|(of_a, of_b)| is_same_within((a, *of_a), (b, *of_b), deepest))
     };
     match of_a.tag {
         constants::UTF8 | 3..=6 => of_a.content == of_b.content,
-        7 | constants::STRING | 16 | 19 | 20 => same_at(0),
+        constants::CLASS | constants::STRING | 16 | 19 | 20 => same_at(0),
         9..=constants::NAME_AND_TYPE => same_at(0) && same_at(2),
-        15 => of_a.content.first() == of_b.content.first() && same_at(1),
-        _ => same_at(2),
+        constants::METHOD_HANDLE => of_a.content.first() == of_b.content.first() && same_at(1),
+        _ => same_at(2) && is_linked_the_same(),
     }
 }
 
@@ -304,15 +373,62 @@ mod tests {
         (others + 10, pool)
     }
 
+    /// Instructions, without anything behind them.
+    fn code<'a>(instructions: &'a [u8], pool: &'a Pool<'a>) -> Code<'a> {
+        static NO_LINES: Lines = Lines::new();
+        Code { instructions, constants: Constants { pool, bootstraps: None }, lines: &NO_LINES, handlers: None }
+    }
+
+    #[test]
+    fn call_sites_are_the_same_if_they_are_linked_in_the_same_way() {
+        // Call site 1 of `7`, linked by the first or by the second way: with one handle, and this text or that.
+        let mut bytes = Vec::new();
+        for text in ["run", "()V", "hello", "goodbye"] {
+            bytes.extend([&[1, 0, text.len() as u8], text.as_bytes()].concat());
+        }
+        bytes.extend([12, 0, 1, 0, 2, 8, 0, 3, 8, 0, 4, 15, 6, 0, 5, 18, 0, 0, 0, 5, 18, 0, 1, 0, 5, 17, 0, 2, 0, 5]);
+        let (pool, rest) = Pool::parse(12, &bytes).unwrap();
+        assert!(rest.is_empty());
+        let ways = [vec![8, 6], vec![8, 7], vec![8, 11]];
+        let known = Constants { pool: &pool, bootstraps: Some(&ways) };
+        let turned = [vec![8, 7], vec![8, 6]];
+        let turned = Constants { pool: &pool, bootstraps: Some(&turned) };
+        let unknown = Constants { pool: &pool, bootstraps: None };
+        assert!(is_same_constant((known, 9), (known, 9)) && is_same_constant((known, 9), (turned, 10)));
+        assert!(!is_same_constant((known, 9), (known, 10)) && !is_same_constant((known, 9), (turned, 9)));
+        assert!(is_same_constant((known, 9), (unknown, 9)), "nobody knows better");
+        assert!(!is_same_constant((known, 11), (known, 11)), "it is computed from itself");
+    }
+
+    #[test]
+    fn exceptions_are_handled_in_the_same_way_by_handlers_of_the_same_classes_at_the_same_places() {
+        let bytes = [1, 0, 1, b'A', 7, 0, 1, 1, 0, 1, b'B', 7, 0, 3];
+        let (pool, _) = Pool::parse(5, &bytes).unwrap();
+        let (one, wider) = ([0_u8; 8], [0_u8; 9]);
+        let check = |handlers: [u16; 4], its: [u16; 4], moved: fn(u16) -> Option<u16>| {
+            let [handlers, its] = [vec![handlers], vec![its]];
+            let [a, b] = [(&one[..], &handlers), (&wider[..], &its)]
+                .map(|(bytes, handlers)| Code { handlers: Some(handlers), ..code(bytes, &pool) });
+            is_handled_the_same(a, b, moved)
+        };
+        assert!(check([0, 4, 4, 2], [0, 4, 4, 2], Some) && check([0, 4, 4, 0], [0, 4, 4, 0], Some));
+        assert!(!check([0, 4, 4, 2], [0, 4, 4, 4], Some), "another class");
+        assert!(!check([0, 4, 4, 2], [0, 4, 4, 0], Some), "any class");
+        assert!(!check([0, 4, 4, 2], [0, 4, 5, 2], Some), "another handler");
+        assert!(check([0, 4, 4, 2], [0, 5, 5, 2], |place| Some(if place > 0 { place + 1 } else { 0 })), "moved");
+        assert!(!check([0, 4, 4, 2], [0, 4, 4, 2], |_| None), "no instruction begins there");
+    }
+
     #[test]
     fn calls_are_the_same_whatever_their_constants_numbers_are() {
         let (near, far) = (constants(0), constants(300));
         let (near, far) = (Pool::parse(near.0, &near.1).unwrap().0, Pool::parse(far.0, &far.1).unwrap().0);
         let call = |index: u16| [&[0x2a, 0xb6][..], &index.to_be_bytes(), &[0xac]].concat();
-        assert!(is_same_code(&call(8), &near, &call(308), &far));
-        assert!(!is_same_code(&call(8), &near, &call(309), &far), "another method");
-        assert!(!is_same_code(&call(8), &near, &call(8), &far), "no method at all");
-        assert!(!is_same_code(&call(8), &near, &call(308)[..4], &far), "cut off");
+        let is_same = |a: &[u8], b: &[u8]| are_same_instructions(code(a, &near), code(b, &far));
+        assert!(is_same(&call(8), &call(308)));
+        assert!(!is_same(&call(8), &call(309)), "another method");
+        assert!(!is_same(&call(8), &call(8)), "no method at all");
+        assert!(!is_same(&call(8), &call(308)[..4]), "cut off");
     }
 
     /// A switch behind `ldc` or `ldc_w`, whose cases jump to what is behind it and back to the beginning; the text is the constant before it.
@@ -340,7 +456,8 @@ mod tests {
             let (mut runs, its_pool, mut its_lines) = with_text(others, true, key, text);
             change(&mut runs, &mut its_lines);
             let its_pool = Pool::parse(its_pool.0, &its_pool.1).unwrap().0;
-            is_widened((&code, &pool, &lines), (&runs, &its_pool, &its_lines))
+            let of_file = Code { lines: &lines, ..super::tests::code(&code, &pool) };
+            is_widened(of_file, Code { lines: &its_lines, ..super::tests::code(&runs, &its_pool) })
         };
         assert!(compared(300, 5, "text", |_, _| {}));
         assert!(!compared(300, 6, "text", |_, _| {}), "another key");
@@ -396,10 +513,11 @@ mod tests {
             let file = ClassFile::parse(class.bytes).unwrap();
             for method in &file.methods {
                 let Some(code) = method.attribute("Code") else { continue };
-                let (code, lines) = code_and_lines(&file, code).unwrap();
-                assert!(is_same_code(code, &file.pool, code, &file.pool), "{}", class.name);
-                assert!(is_widened((code, &file.pool, &lines), (code, &file.pool, &lines)), "{}", class.name);
-                assert!(lines.iter().all(|(start, _)| usize::from(*start) < code.len()));
+                let (instructions, lines, handlers) = parts(&file, code).unwrap();
+                let constants = Constants { pool: &file.pool, bootstraps: Some(&file.bootstraps) };
+                let code = Code { instructions, constants, lines: &lines, handlers: Some(&handlers) };
+                assert!(is_same_code(code, code) && is_widened(code, code), "{}", class.name);
+                assert!(lines.iter().all(|(start, _)| usize::from(*start) < instructions.len()));
             }
         }
     }

@@ -3,7 +3,8 @@
 use std::process::Command;
 
 use headwater_tests::{
-    Jdk, Process, Scratch, calls_by_method, compile, compile_directory, java, javac, profile, read_report, run,
+    Jdk, Process, Scratch, calls_by_method, compile, compile_directory, compile_text, java, javac, profile,
+    read_report, run,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -12,6 +13,7 @@ headwater_tests::trials! {
     each_jdk {
         a_debugger_that_stops_at_exceptions_is_given_none,
         a_class_that_was_redefined_between_two_profiles_runs_its_new_code_during_the_second_and_behind_it,
+        so_does_one_whose_instructions_are_the_same_and_only_what_they_are_linked_with_and_its_handlers_are_others,
         a_class_that_is_redefined_during_a_profile_is_profiled_on_and_keeps_its_new_code,
         a_redefinition_that_the_jvm_refuses_changes_nothing,
         parameters_keep_their_names_when_another_agent_retransforms_a_class_during_a_profile,
@@ -105,6 +107,33 @@ fn a_class_that_was_redefined_between_two_profiles_runs_its_new_code_during_the_
         assert_eq!((calls, reason), (Some(1), String::new()), "JDK {}", jdk.version);
     }
     others.end();
+}
+
+fn so_does_one_whose_instructions_are_the_same_and_only_what_they_are_linked_with_and_its_handlers_are_others(
+    jdk: &Jdk,
+) {
+    const HOT: &str = include_str!("../targets/others/Hot.java");
+    for (old, new, said) in [
+        ("\"asked \" +", "\"told \" +", "told 1"),
+        ("Math::abs", "Math::negateExact", "asked -1"),
+        ("catch (NumberFormatException", "catch (ArithmeticException", "other 1"),
+    ] {
+        assert_eq!(HOT.matches(old).count(), 1, "{old}");
+        let mut others = Others::start(jdk);
+        let profiled = |others: &mut Others, expected: &str| {
+            let report = others.profiled_from(&["Others::said"], |others| assert_eq!(others.told("said"), expected));
+            let skipped = report["methods"]["skipped"].as_array().expect("skipped methods").clone();
+            skipped.iter().filter_map(|it| it["reason"].as_str()).collect::<String>()
+        };
+        assert_eq!(profiled(&mut others, "asked 1"), "", "JDK {}", jdk.version);
+        others.redefined = compile_text(jdk, &HOT.replace(old, new));
+        others.redefine();
+        let reasons = profiled(&mut others, said);
+        assert_eq!(others.told("said"), said, "JDK {}: behind", jdk.version);
+        let is_left_alone = reasons.contains("somebody else has redefined it");
+        assert_eq!(is_left_alone, jdk.version < FOLLOWING, "JDK {}: {reasons}", jdk.version);
+        others.end();
+    }
 }
 
 fn a_class_that_is_redefined_during_a_profile_is_profiled_on_and_keeps_its_new_code(jdk: &Jdk) {

@@ -4,27 +4,21 @@
 //! MethodParameters attributes (JDK-8240908). They are read off the class as it is before the change, and written into that file.
 //!
 //! No interface tells them without loading the parameters' classes, and with them running code of the program's in the middle of a hotswap:
-//! reflection does that. So they are read where HotSpot has them ([`vm_structs`](super::vm_structs)): at the end of a method's constant
-//! part, in front of the index of its generic signature, which JVMTI tells too, so that the place is known to be the right one.
+//! reflection does that. So they are read where HotSpot has them, [behind a method's code](super::behind_code).
 
 use std::collections::HashMap;
 
-use jni::sys::{jclass, jmethodID};
+use jni::sys::jclass;
 
 use crate::class_file::{ClassFile, Method, Pool};
-use crate::jni_env::Jni;
 use crate::jvmti::{Jvmti, MethodName};
 
-use super::vm_structs::{Description, Memory};
+use super::behind_code::BehindCode;
 
 /// The attribute (JVMS 4.7.24).
 const ATTRIBUTE: &str = "MethodParameters";
 /// The flags that it has: final, synthetic, mandated.
 const FLAGS: u16 = 0x9010;
-/// A word of the JVM's, in bytes.
-const WORD: u64 = size_of::<u64>() as u64;
-/// A number in the tables behind the code, in bytes.
-const SHORT: u64 = size_of::<u16>() as u64;
 
 /// A parameter's name, if it has one, and flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,62 +42,16 @@ pub enum Unknown {
     PoolFull,
 }
 
-/// Where HotSpot has parameters.
+/// Reads parameters.
 #[derive(Debug)]
-pub struct Parameters {
-    memory: Memory,
-    layout: Layout,
-}
-
-/// Offsets, in bytes, and bits.
-#[derive(Clone, Copy, Debug)]
-struct Layout {
-    /// In a `Method`: what never changes of it.
-    constant_part: u64,
-    /// In a `ConstMethod`: its length, in words.
-    length: u64,
-    /// In a `ConstMethod`: which tables it has.
-    flags: u64,
-    has_signature: u16,
-    has_parameters: u16,
-    /// Pointers to annotations, which stand at the very end.
-    has_annotations: [u16; 4],
-}
+pub struct Parameters(pub(super) BehindCode);
 
 impl Parameters {
-    /// Finds out where they are; `None` if it is not known for sure.
-    pub(super) fn find(memory: &Memory, described: &Description, (jvmti, jni): (Jvmti, Jni)) -> Option<Parameters> {
-        let parameters = Parameters { layout: Layout::find(described)?, memory: memory.clone() };
-        let class = jni.find_class("java/lang/Class").ok()?;
-        let is_right = parameters.is_right(jvmti, class);
-        jni.delete_local(class);
-        is_right?.then_some(parameters)
-    }
-
-    /// Whether the generic signatures are where they must be, in a class that has methods with and without, and with annotations.
-    fn is_right(&self, jvmti: Jvmti, class: jclass) -> Option<bool> {
-        let (count, pool) = jvmti.constant_pool(class).ok()?;
-        let (pool, _) = Pool::parse(count, &pool)?;
-        let mut seen = [0, 0];
-        for method in jvmti.methods(class).ok()? {
-            let found = match self.layout.tables(&self.memory, method)?.signature {
-                Some(index) => Some(pool.text(index)?),
-                None => None,
-            };
-            let generic = jvmti.generic_signature(method).ok()?;
-            if generic.as_deref() != found {
-                return Some(false);
-            }
-            seen[usize::from(found.is_some())] += 1;
-        }
-        Some(seen.iter().all(|methods| *methods > 0))
-    }
-
     /// The parameters of a class's methods as they are now.
     pub fn of(&self, jvmti: Jvmti, class: jclass) -> Result<OfMethods, Unknown> {
         let mut found = Vec::new();
         for method in jvmti.methods(class).map_err(|_| Unknown::Unreadable)? {
-            let tables = self.layout.tables(&self.memory, method).ok_or(Unknown::Unreadable)?;
+            let tables = self.0.tables(method).ok_or(Unknown::Unreadable)?;
             found.extend(tables.parameters.map(|parameters| (method, parameters)));
         }
         if found.is_empty() {
@@ -125,62 +73,6 @@ fn parameter(pool: &Pool<'_>, [name, flags]: [u16; 2]) -> Option<Parameter> {
         index => Some(pool.text(index)?.to_vec()),
     };
     (flags & !FLAGS == 0).then_some(Parameter { name, flags })
-}
-
-/// What stands at the end of a method's constant part.
-#[derive(Debug, PartialEq, Eq)]
-struct Tables {
-    /// The index of its generic signature.
-    signature: Option<u16>,
-    /// Of its parameters the indexes of names, and flags.
-    parameters: Option<Vec<[u16; 2]>>,
-}
-
-impl Layout {
-    fn find(described: &Description) -> Option<Layout> {
-        let bit = |name: &str| u16::try_from(described.constant(&format!("ConstMethod::_has_{name}"))?).ok();
-        Some(Layout {
-            constant_part: described.offset("Method", "_constMethod")?,
-            length: described.offset("ConstMethod", "_constMethod_size")?,
-            flags: described.offset("ConstMethod", "_flags")?,
-            has_signature: bit("generic_signature")?,
-            has_parameters: bit("method_parameters")?,
-            has_annotations: [
-                bit("method_annotations")?,
-                bit("parameter_annotations")?,
-                bit("type_annotations")?,
-                bit("default_annotations")?,
-            ],
-        })
-    }
-
-    fn tables(&self, memory: &Memory, method: jmethodID) -> Option<Tables> {
-        // A method's id is the address of a pointer to it.
-        let method = memory.word(method as u64)?;
-        let constant_part = memory.word(method + self.constant_part)?;
-        let flags = u16::from_ne_bytes(memory.read(constant_part + self.flags)?);
-        let (has_signature, has_parameters) = (flags & self.has_signature != 0, flags & self.has_parameters != 0);
-        if !has_signature && !has_parameters {
-            return Some(Tables { signature: None, parameters: None });
-        }
-        let length = u32::from_ne_bytes(memory.read(constant_part + self.length)?);
-        let annotations = self.has_annotations.iter().filter(|bit| flags & **bit != 0).count();
-        let mut end = constant_part + u64::from(length).checked_sub(annotations as u64)? * WORD;
-        let mut last = || {
-            end -= SHORT;
-            memory.read(end).map(u16::from_ne_bytes)
-        };
-        let signature = if has_signature { Some(last()?) } else { None };
-        let mut parameters = None;
-        if has_parameters {
-            let count = last()?;
-            let entry = |_| last().and_then(|flags| Some([last()?, flags]));
-            let mut entries = (0..count).map(entry).collect::<Option<Vec<_>>>()?;
-            entries.reverse();
-            parameters = Some(entries);
-        }
-        Some(Tables { signature, parameters })
-    }
 }
 
 /// A class file that tells these parameters of methods of which it tells none; `None` if it is the same.

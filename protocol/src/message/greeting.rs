@@ -32,6 +32,8 @@ pub enum Internal {
     SafepointTime,
     /// Names of parameters: JDKs before 19 lose them of classes that are hotswapped, and they are put back.
     ParameterNames,
+    /// How exceptions are handled and call sites linked: JDKs before 20 would lose what somebody else has redefined, and such a class is left alone.
+    RunningCode,
     /// How much each thread has allocated: `--count alloc`.
     AllocatedBytes,
     /// Why it collects: the track of collections, and `events`.
@@ -42,11 +44,12 @@ pub enum Internal {
 
 impl Internal {
     /// Each.
-    pub const ALL: [Internal; 7] = [
+    pub const ALL: [Internal; 8] = [
         Internal::InvocationCounters,
         Internal::TypeProfiles,
         Internal::SafepointTime,
         Internal::ParameterNames,
+        Internal::RunningCode,
         Internal::AllocatedBytes,
         Internal::CollectionCauses,
         Internal::HeapPools,
@@ -59,6 +62,7 @@ impl Internal {
             Internal::TypeProfiles => "type-profiles",
             Internal::SafepointTime => "safepoint-time",
             Internal::ParameterNames => "parameter-names",
+            Internal::RunningCode => "running-code",
             Internal::AllocatedBytes => "allocated-bytes",
             Internal::CollectionCauses => "collection-causes",
             Internal::HeapPools => "heap-pools",
@@ -82,6 +86,19 @@ pub enum Standing {
     Failed,
     /// It has not been tried: nobody knows whether this JDK is as expected.
     UnknownJdk,
+}
+
+impl Standing {
+    /// What reports call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Standing::Holds => "holds",
+            Standing::Untested => "untested",
+            Standing::NotNeeded => "not needed",
+            Standing::Failed => "failed",
+            Standing::UnknownJdk => "unknown JDK",
+        }
+    }
 }
 
 /// The second frame, from the tool; the segment's file descriptor comes with it.

@@ -14,6 +14,7 @@ import java.util.concurrent.CountDownLatch;
  *
  * <pre>
  *   call           what Hot answers
+ *   said           what it says
  *   redefine FILE  gives Hot the code of a class file; says if the JVM refuses it
  *   retransform    has Hot, and the program's own class, retransformed into what they are
  *   names          the names of the parameters of Hot's method
@@ -46,6 +47,8 @@ public final class Others {
         switch (command) {
             case "call":
                 return call();
+            case "said":
+                return said();
             case "redefine":
                 return redefine(operand);
             case "retransform":
@@ -65,6 +68,10 @@ public final class Others {
 
     static int call() {
         return new Hot().answer(1);
+    }
+
+    static String said() {
+        return new Hot().said(1);
     }
 
     private static String redefine(String file) throws Exception {

@@ -6,13 +6,12 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use headwater_protocol::message::{Calibration, Internal};
+use headwater_protocol::message::{Calibration, Internal, Standing};
 use headwater_protocol::word::PauseReason;
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::budget::Compared;
-use super::connecting::HOLDS;
 use super::facts::Facts;
 use super::history::History;
 use super::missing::{at_least, called, unseen, warnings};
@@ -174,7 +173,7 @@ fn tested(mut target: Target, history: &History) -> Target {
     if history.ever().alloc
         && let Some(internal) = target.internals.iter_mut().find(is_tested)
     {
-        HOLDS.clone_into(&mut internal.standing);
+        Standing::Holds.name().clone_into(&mut internal.standing);
     }
     target
 }

@@ -42,19 +42,9 @@ const FORGOTTEN_NAMES: &str = "this JVM forgets the names of parameters (javac -
 const UNKNOWN_JDK: &str = "this JDK is newer than those that Headwater knows: it uses the JVM's documented interfaces alone, finds what is \
                            called with more vain instrumentation, and may leave stale type profiles. Counts are as complete as ever";
 
-/// What is said of something of the JVM's insides that a test has shown to be as expected.
-pub(super) const HOLDS: &str = "holds";
-
 /// What is read of a JVM beyond its documented interfaces, in words.
 fn described((internal, standing): (Internal, Standing)) -> JvmInternal {
-    let standing = match standing {
-        Standing::Holds => HOLDS,
-        Standing::Untested => "untested",
-        Standing::NotNeeded => "not needed",
-        Standing::Failed => "failed",
-        Standing::UnknownJdk => "unknown JDK",
-    };
-    JvmInternal { name: internal.name().to_owned(), standing: standing.to_owned() }
+    JvmInternal { name: internal.name().to_owned(), standing: standing.name().to_owned() }
 }
 
 /// Attaches to a running JVM, for profiles with the clock, the controls and the buffer of these settings.
