@@ -17,6 +17,9 @@
 //!    roots with next to no samples ([`FEW`]), and where none were: measured times without the calibrated cost of their probes, but never less than a part of
 //!    what was measured ([`LEAST`]).
 //!
+//! Threads that wait stand in line where they wake up, and no sample sees that. Where roots wait and processors are scarce, what was measured divides better than
+//! samples if probes are few ([`Whole::disturbed`]), and else how much that may be is in the errors ([`woken`]).
+//!
 //! Times are never negative, and add up, over callees and over threads.
 //!
 //! An error is one standard deviation, of independent doubts: of the whole, of samples (binomial, by how many are [`alike`], and how far the two halves of the
@@ -167,6 +170,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let recorded = Recorded::of(cct, clock).with(Lost::of(cct, placed).moved.into_iter());
     let waits = waits(&recorded, wholes, waiting.map(|waiting| waiting.part));
     let unclear = waiting.map_or(0.0, |waiting| waiting.unclear);
+    let woken = woken(clock, waiting);
     let Recorded { callers, own, below } = &recorded;
     let alike = placed.map_or(1.0, Placed::worth_one);
     let waited = |index: usize| if own[index].sum() > 0.0 { own[index].wait / own[index].sum() } else { 0.0 };
@@ -199,7 +203,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             let running = if seen.run > 0.0 { RUNNING.min(seen.run / seen.sum()) } else { 0.0 };
             let waited = (waits * seen.wait).min((1.0 - running) * whole.total_ns);
             let wait = waited * (GROWN * waits).min(1.0);
-            let disturbed = whole.disturbed(&below[index]);
+            let disturbed = whole.disturbed(&below[index], woken);
             let (run, untold) = (whole.total_ns - wait, placed.map_or(0.0, |placed| placed.untold));
             given[index] = Given {
                 run,
@@ -209,7 +213,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 samples: in_all(samples[index]),
                 disturbed,
                 untold,
-                unplaced: (waited - wait).hypot(unclear * whole.total_ns),
+                unplaced: (waited - wait).hypot(unclear * whole.total_ns).hypot(woken * run),
             };
             (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
         } else {
@@ -315,6 +319,12 @@ fn counted(cct: &Cct, id: NodeId) -> Node {
         cpu: cct.cpu(id),
         ..Node::empty(MethodIndex(node.method().0 as usize - 1))
     }
+}
+
+/// For which part of the time in which their threads ran, or could have, they may have stood in line where they had waited, as if they did so as often as they wait.
+fn woken(clock: &Clock, waiting: Option<Waiting>) -> f64 {
+    let queued = clock.queued.filter(|queued| *queued > place::MOST_QUEUED).unwrap_or(0.0);
+    queued * waiting.map_or(0.0, |waiting| waiting.part)
 }
 
 /// By how much what was seen to wait, while it was recorded, is to be multiplied, so that roots wait for such a part of their time.

@@ -30,7 +30,7 @@ const ENDS_OF_ANY: f64 = 2.0 / 3.0;
 /// Threads that are in roots for so much of the time are there all the time.
 const ALL_THE_TIME: f64 = 0.8;
 /// What is longer is waiting, in standard deviations.
-const CLEARLY: f64 = 2.0;
+pub(super) const CLEARLY: f64 = 2.0;
 
 /// Samples, by the nodes that were on top.
 #[derive(Clone, Debug, Default)]

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::place::CLEARLY;
 use super::{MIN_CONTROLS, Measured, Recorded, Reference, RootCalls};
 use crate::cct::{Below, Cct, NodeId};
 use headwater_profile::profile::Clock;
@@ -14,6 +15,13 @@ const QUEUED: f64 = 0.5;
 
 /// What is left out of calls that cannot be compared may be wrong by this part, as a standard deviation.
 const LEFT_OUT: f64 = 0.2;
+
+/// Of threads that wait, and so stand in line where they wake up, for such a part of the time that they want a processor samples are no witness;
+const WOKEN: f64 = 0.1;
+/// and what was measured is one, if the probes cost so many times what they are known to, and that is still little.
+const DEAREST: f64 = 10.0;
+/// How far what was measured may be off then at least, as a part.
+const LEAST_OFF: f64 = 0.02;
 
 /// A root's time altogether, and its standard deviation, in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,14 +42,21 @@ impl Whole {
         Whole { total_ns: of.sum(), error_ns: of.error(), unsettled: 0.0, is_timed: false }
     }
 
-    /// By which part what was measured of it may be another, as a standard deviation: by as much as its calls took longer, or shorter, while they were recorded.
-    pub(super) fn disturbed(&self, measured: &Measured) -> f64 {
+    /// By which part what was measured of it may be another, as a standard deviation: by as much as its calls took longer, or shorter, while they were recorded. But by
+    /// no more than the probes may cost where these calls were not clearly longer, and their threads stood in line for such a part of the time where they had waited.
+    pub(super) fn disturbed(&self, measured: &Measured, woken: f64) -> f64 {
         if !self.is_timed || self.total_ns <= 0.0 {
             return 1.0;
         }
         // With their probes: of calls that were twice as long nobody knows whether it was all of it the probes'.
         let recorded_ns = measured.sum() + measured.doubt;
-        ((recorded_ns - self.total_ns).abs() + self.error_ns) / self.total_ns + self.unsettled
+        let longer_ns = (recorded_ns - self.total_ns).abs();
+        let by_calls = (longer_ns + self.error_ns) / self.total_ns + self.unsettled;
+        if woken < WOKEN || longer_ns > CLEARLY * self.error_ns {
+            return by_calls;
+        }
+        let by_probes = (DEAREST * measured.doubt / recorded_ns).max(LEAST_OFF) + self.unsettled;
+        by_calls.min(by_probes)
     }
 
     /// It was timed in code that was still being compiled, and may be wrong by such a part; and so may be how it divides, if that was sampled then.
