@@ -1,6 +1,6 @@
 //! What a profile leaves alone for the program's sake, and that nothing which runs is missing for it.
 
-use headwater_tests::{Jdk, Launched, calls_by_method, profile_while_told};
+use headwater_tests::{Jdk, Launched, calls_by_method, profile_while_told, run_headwater};
 use serde_json::Value;
 
 /// Calls of one class each, of the same name as all the others.
@@ -11,6 +11,7 @@ headwater_tests::trials! {
         what_has_never_run_is_found_when_it_does_and_its_counts_are_marked,
         without_limits_every_call_is_counted,
         of_classes_that_are_made_for_one_use_each_all_is_counted_or_marked,
+        a_class_in_whose_code_a_thread_runs_a_loop_is_left_alone_and_named,
     }
 }
 
@@ -131,4 +132,53 @@ fn of_classes_that_are_made_for_one_use_each_all_is_counted_or_marked(jdk: &Jdk)
         let is_told = is_marked && report["methods"]["late"].as_u64() >= Some(USES - counted);
         assert!(counted == USES || gentle == "on" && is_told, "JDK {}: {counted}, {}", jdk.version, report["methods"]);
     }
+}
+
+/// A thread that stays in a loop of `Worker.run`, and a root that calls another method of its class.
+const LOOPING: &str = "
+class Main {
+    public static void main(String[] args) throws Exception {
+        Thread worker = new Thread(new Worker());
+        worker.setDaemon(true);
+        worker.start();
+        while (Worker.rounds < 1000) Root.root();
+        System.out.println(\"READY\");
+        for (int c; (c = System.in.read()) >= 0;) {
+            if (c == '\\n') System.out.println(\"RESULT \" + Root.root());
+        }
+    }
+}
+class Root { static int root() { return Worker.help(1); } }
+class Worker implements Runnable {
+    static volatile long rounds;
+    static int help(int by) { return by + 1; }
+    public void run() {
+        int[] all = new int[1024];
+        for (int next = 1;; rounds++) {
+            for (int i = 0; i < all.length; i++) next = next * 33 + (all[i] += next ^ i);
+        }
+    }
+}
+";
+
+fn a_class_in_whose_code_a_thread_runs_a_loop_is_left_alone_and_named(jdk: &Jdk) {
+    const HELP: &str = "Worker.help(I)I";
+    let report = |gentle| {
+        let target = Launched::of_text(jdk, LOOPING, &[], &["Main"]);
+        profile_while_told(target, &["--root", "Root::root", "--gentle", gentle], &["x"])
+    };
+    let gentle = report("on");
+    let skipped = gentle["methods"]["skipped"].as_array().expect("skipped methods");
+    let reasons: Vec<&str> =
+        skipped.iter().filter(|it| it["method"] == HELP).filter_map(|it| it["reason"].as_str()).collect();
+    assert!(reasons.iter().any(|it| it.starts_with("a thread runs a loop")), "JDK {}: {skipped:?}", jdk.version);
+    assert_eq!(calls_by_method(&gentle).get(HELP), None, "JDK {}", jdk.version);
+    assert_eq!(calls_by_method(&report("off")).get(HELP), Some(&1), "JDK {}", jdk.version);
+    // Nor is the loop's own class changed for a root that is in it.
+    let target = Launched::of_text(jdk, LOOPING, &[], &["Main"]);
+    let pid = target.pid().to_string();
+    let tool = run_headwater(&["profile", &pid, "--root", "Worker::help", "-d", "1s"]);
+    let said = String::from_utf8_lossy(&tool.stderr);
+    assert!(tool.status.code() == Some(4) && said.contains("a thread runs a loop in Worker"), "{said}");
+    target.quit();
 }

@@ -11,7 +11,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
-    Calibration, Command, HotswapResult, MethodInfo, Omitted, Reply, RequestId, Reveal, ToAgent, ToTool,
+    Calibration, Command, HotswapResult, MethodInfo, Omitted, Reply, RequestId, Reveal, RunningCall, ToAgent, ToTool,
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::word::Counting;
@@ -29,6 +29,7 @@ mod counting;
 mod error;
 mod gentle;
 mod hotswaps;
+mod loops;
 mod questions;
 mod recorded;
 mod rewriting;
@@ -135,6 +136,8 @@ pub struct Session {
     unprobed: Vec<ClassId>,
     /// Who waits for what is being decided just now: a thread of the graph, with its latest question.
     asker: Option<(RequestId, ThreadId)>,
+    /// What threads did when we came, until that has been looked at.
+    first_calls: Option<(Instant, Vec<(ThreadId, Vec<RunningCall>)>)>,
     /// It links classes.
     linking: bool,
     /// Nothing is instrumented any more.
@@ -180,6 +183,7 @@ impl Session {
             probed: Counting::default(),
             unprobed: Vec::new(),
             asker: None,
+            first_calls: None,
             linking: false,
             stopping: false,
             budget: None,
@@ -296,7 +300,7 @@ impl Session {
     /// Selects the roots that are loaded, with what they will probably call: the classes to be changed for that. Before anything is, `announce` is told what.
     pub async fn select_roots(&mut self, announce: impl FnOnce(Estimate)) -> Result<Vec<ClassId>, SessionError> {
         self.learn_what_runs().await?;
-        if self.graph.changes_unnamed() {
+        if self.graph.changes_unnamed() || self.first_calls.is_some() {
             self.find_running().await?;
         }
         self.tell_time();

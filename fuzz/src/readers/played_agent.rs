@@ -261,7 +261,8 @@ impl<'a> Agent<'a> {
             Command::ForgetLambdas => Reply::Hotswapped(HotswapResult::default()),
             Command::ListStacks { roots } => Reply::Stacks(self.stacks(roots)),
             Command::ListCalls => {
-                let call = RunningCall { version: edge(self.random), class: self.any_class() };
+                let (version, class) = (edge(self.random), self.any_class());
+                let call = RunningCall { version, class, is_native: false, counted: None };
                 Reply::Calls(vec![(ThreadId(77), vec![call])])
             }
             Command::Sample { roots, .. } => Reply::Sampled(self.seen(roots)),

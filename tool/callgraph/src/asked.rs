@@ -83,6 +83,11 @@ impl CallGraph {
         self.known.left_alone(pattern)
     }
 
+    /// A class with methods that a root pattern names, in which a thread runs a loop.
+    pub fn looping(&self, pattern: &MethodPattern) -> Option<String> {
+        self.known.looping(pattern)
+    }
+
     /// What each root pattern matches, in their order.
     pub fn root_matches(&self) -> Vec<RootMatch> {
         self.methods.root_matches(&self.known)

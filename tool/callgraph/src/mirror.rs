@@ -102,6 +102,8 @@ pub(super) struct Mirror {
     pub(super) modifiable: bool,
     /// A thread was in its code when we came, and for longer than a moment.
     pub(super) running: bool,
+    /// A thread runs a loop in its code.
+    pub(super) looping: bool,
     /// How often it was to be hotswapped.
     pub(super) hotswaps: u32,
     /// Its hierarchy is known.
@@ -442,6 +444,7 @@ impl Mirror {
             settled: false,
             modifiable: true,
             running: false,
+            looping: false,
             hotswaps: 0,
             linked: false,
             refused: false,

@@ -105,6 +105,16 @@ impl Known {
         self.mirrors.keys().filter(is_named).collect()
     }
 
+    /// A class with methods that a root pattern names, in which a thread runs a loop.
+    pub(super) fn looping(&self, pattern: &MethodPattern) -> Option<String> {
+        let mut named = self.mirrors.keys().filter(|key| {
+            let mirror = self.mirrors.get(*key);
+            let may_have_method = self.mirrors.methods(*key).is_none() || self.has_method(*key, pattern);
+            mirror.looping && pattern.matches_class(&mirror.name) && may_have_method
+        });
+        named.next().map(|key| self.mirrors.get(key).name.replace('/', "."))
+    }
+
     /// A linked class with methods that a root pattern names, which must not contain probes.
     pub(super) fn left_alone(&self, pattern: &MethodPattern) -> Option<LeftAlone> {
         let is_left = |key: &ClassKey| {
@@ -165,6 +175,7 @@ impl Methods {
         if !known.options.admits_class(&mirror.name, mirror.loader, Caller::Root)
             || !mirror.modifiable
             || mirror.refused
+            || mirror.looping
         {
             return;
         }

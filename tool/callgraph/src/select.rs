@@ -18,6 +18,9 @@ use super::reflection::initializes_any;
 use super::source::{Called, Named, Source, Spare, way_of};
 use super::{CallGraph, likely};
 
+/// Why a class is left alone that would be far slower for good.
+const LOOP: &str = "a thread runs a loop in its class, which would be interpreted for as long as it goes on (--gentle off instruments it)";
+
 impl Reachable {
     /// Has a method with code instrumented; its id, if it can be.
     pub(super) fn select(
@@ -79,6 +82,8 @@ impl Reachable {
             // A hidden class: it calls others all the same.
             self.hidden.push(key, signature, cause);
             Some((Obstacle::Unmodifiable, "the JVM does not let its class be changed"))
+        } else if mirror.looping {
+            Some((Obstacle::Refused, LOOP))
         } else if mirror.refused {
             Some((Obstacle::Refused, "its class was refused before"))
         } else if methods.are_full() {

@@ -86,6 +86,13 @@ impl CallGraph {
         }
     }
 
+    /// Threads run loops in these classes' code: they are left alone, whoever names them.
+    pub fn set_looping(&mut self, classes: Vec<ClassId>) {
+        for key in classes.into_iter().filter_map(|class| self.known.mirrors.by_id(class)).collect::<Vec<ClassKey>>() {
+            self.known.mirrors.get_mut(key).looping = true;
+        }
+    }
+
     /// What it costs to hotswap one class.
     pub fn set_batch_cost(&mut self, batch: Duration) {
         self.likely.set_batch_cost(batch);

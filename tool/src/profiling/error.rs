@@ -65,6 +65,19 @@ pub enum ProfileError {
         /// It can be instrumented where methods of the JDK are.
         unless_jdk: bool,
     },
+    /// A thread runs a loop in the only class that a root pattern names.
+    #[error("{}", sought.in_its_words(&format!(
+        "a thread runs a loop in {class}, where the root {pattern} is: that would be interpreted for as long as it goes on, tens of times as \
+         slow. Name a method of another class, or profile with --gentle off"
+    )))]
+    Looping {
+        /// What it was to be.
+        sought: Sought,
+        /// As the user gave it.
+        pattern: String,
+        /// The class.
+        class: String,
+    },
     /// A class has no code of the lines that are a root.
     #[error("{}", no_lines(region, *classes, reason.as_deref()))]
     NoLines {
@@ -120,7 +133,10 @@ impl ProfileError {
     pub fn exit_code(&self) -> u8 {
         match self {
             ProfileError::Attach(error) => error.exit_code(),
-            ProfileError::NoRoot { .. } | ProfileError::LeftAlone { .. } | ProfileError::NoLines { .. } => 4,
+            ProfileError::NoRoot { .. }
+            | ProfileError::LeftAlone { .. }
+            | ProfileError::Looping { .. }
+            | ProfileError::NoLines { .. } => 4,
             ProfileError::Session(SessionError::TargetEnded) => 5,
             // As a shell has it of a process that SIGINT ended.
             ProfileError::Interrupted => 130,

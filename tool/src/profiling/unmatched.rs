@@ -54,12 +54,16 @@ pub(crate) fn unmatched(session: &Session, settings: &Settings) -> Vec<Unmatched
 /// A root that matches nothing.
 pub(super) fn not_found(session: &Session, settings: &Settings, root: PatternIndex, found: RootMatch) -> ProfileError {
     let pattern = &settings.subgraph.roots[root.0];
+    let sought = if settings.subgraph.only_roots { Sought::Region } else { Sought::Root };
+    if let Some(class) = session.graph().looping(pattern) {
+        let pattern = settings.root_names().nth(root.0).unwrap_or_default();
+        return ProfileError::Looping { sought, pattern, class };
+    }
     if settings.subgraph.lines_of(root).is_some() {
         let region = settings.root_names().nth(root.0).unwrap_or_default();
         let reason = session.graph().skipped().first().map(|(method, reason)| format!("{method}: {reason}"));
         return ProfileError::NoLines { region, classes: found.classes, reason };
     }
-    let sought = if settings.subgraph.only_roots { Sought::Region } else { Sought::Root };
     if let Some(LeftAlone { class, unless_jdk }) = session.graph().left_alone(pattern) {
         return ProfileError::LeftAlone { sought, pattern: pattern.to_string(), class, unless_jdk };
     }

@@ -1,6 +1,5 @@
 //! Calls that threads are in when we come.
 
-use std::collections::HashMap;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -8,6 +7,7 @@ use headwater_jfr::Samples;
 use headwater_protocol::message::{Command, Reply, RunningCall, Walked};
 use headwater_protocol::{ClassId, MethodId, ThreadId};
 
+use super::loops::{Look, Series};
 use super::{Session, SessionError, unexpected};
 use crate::callgraph::{Mechanism, OpenThread};
 use crate::decode::Returned;
@@ -235,30 +235,48 @@ impl Session {
         }
     }
 
-    /// Finds the classes in whose code threads stay.
-    pub(super) async fn find_running(&mut self) -> Result<(), SessionError> {
-        let before: HashMap<ThreadId, Vec<RunningCall>> = self.list_calls().await?.into_iter().collect();
-        // A program that has not begun has nobody to wait for.
-        if before.values().all(Vec::is_empty) {
-            return Ok(());
-        }
-        self.serve_for(STAYING).await?;
-        let mut classes = Vec::new();
-        for (thread, calls) in self.list_calls().await? {
-            let known = before.get(&thread).into_iter().flatten();
-            classes.extend(calls.iter().zip(known).take_while(|(now, then)| now == then).map(|(now, _)| now.class));
-        }
-        self.graph.set_running(classes);
+    /// Learns what threads do, as early as can be: what they still do when the first class is to be changed has gone on since.
+    pub async fn look_early(&mut self) -> Result<(), SessionError> {
+        self.first_calls = Some((Instant::now(), self.list_calls().await?));
         Ok(())
     }
 
-    /// The calls of the application's methods that all threads are in, the outermost first.
+    /// Finds the classes in whose code threads stay, and those in which they run a loop.
+    pub(super) async fn find_running(&mut self) -> Result<(), SessionError> {
+        let before = self.look().await?;
+        // A program that has not begun has nobody to wait for.
+        if before.is_empty() {
+            return Ok(());
+        }
+        self.serve_for(STAYING).await?;
+        let now = self.look().await?;
+        self.graph.set_running(now.same_as(&before).collect());
+        let Some((at, calls)) = self.first_calls.take() else { return Ok(()) };
+        let mut looks = Series::default();
+        for look in [Look::of(at, calls, |class| self.graph.is_of_application(class)), before, now] {
+            looks.add(look);
+        }
+        while looks.is_worth_another() {
+            self.serve_for(STAYING / 2).await?;
+            looks.add(self.look().await?);
+        }
+        let looping = looks.looping();
+        if !looping.is_empty() {
+            log::debug!("threads run loops in {} classes", looping.len());
+        }
+        self.graph.set_looping(looping);
+        Ok(())
+    }
+
+    async fn look(&mut self) -> Result<Look, SessionError> {
+        let calls = self.list_calls().await?;
+        Ok(Look::of(Instant::now(), calls, |class| self.graph.is_of_application(class)))
+    }
+
+    /// The calls that all threads are in, the outermost first.
     async fn list_calls(&mut self) -> Result<Vec<(ThreadId, Vec<RunningCall>)>, SessionError> {
         match self.command(Command::ListCalls, "list its threads' calls").await? {
-            Reply::Calls(mut threads) => {
-                threads.iter_mut().for_each(|it| it.1.retain(|call| self.graph.is_of_application(call.class)));
-                Ok(threads)
-            }
+            Reply::Calls(threads) => Ok(threads),
             other => Err(unexpected("list its threads' calls", &other)),
         }
     }
