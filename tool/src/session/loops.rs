@@ -170,12 +170,8 @@ mod tests {
     #[test]
     fn what_a_thread_begins_with_it_calls_once() {
         let looping = |below: usize, class: u64| {
-            let call = |class: u64| RunningCall {
-                version: class,
-                class: ClassId(class),
-                is_native: false,
-                counted: None,
-            };
+            let call =
+                |class: u64| RunningCall { version: class, class: ClassId(class), is_native: false, counted: None };
             let calls: Vec<RunningCall> = std::iter::repeat_n(8, below).chain([class]).map(call).collect();
             let look = || Look::of(Instant::now(), vec![(ThreadId(1), calls.clone())], |class| class != ClassId(8));
             let mut all = Series::default();
