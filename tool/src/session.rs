@@ -11,7 +11,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
-    Calibration, Command, HotswapResult, MethodInfo, Omitted, Reply, RequestId, Reveal, RunningCall, ToAgent, ToTool,
+    Calibration, Command, HotswapResult, MethodInfo, Omitted, Reply, RequestId, Reveal, ToAgent, ToTool,
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::word::Counting;
@@ -42,6 +42,7 @@ pub use error::SessionError;
 pub use gentle::{Gentle, TARGET_DEADLINE};
 use hotswaps::Hotswaps;
 pub use hotswaps::{HotswapTotals, Hotswapped};
+use loops::Calls;
 pub use recorded::Recorded;
 pub use spent::Spent;
 
@@ -137,7 +138,7 @@ pub struct Session {
     /// Who waits for what is being decided just now: a thread of the graph, with its latest question.
     asker: Option<(RequestId, ThreadId)>,
     /// What threads did when we came, until that has been looked at.
-    first_calls: Option<(Instant, Vec<(ThreadId, Vec<RunningCall>)>)>,
+    first_calls: Option<(Instant, Calls)>,
     /// It links classes.
     linking: bool,
     /// Nothing is instrumented any more.

@@ -4,10 +4,10 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use headwater_jfr::Samples;
-use headwater_protocol::message::{Command, Reply, RunningCall, Walked};
-use headwater_protocol::{ClassId, MethodId, ThreadId};
+use headwater_protocol::message::{Command, Reply, Walked};
+use headwater_protocol::{ClassId, MethodId};
 
-use super::loops::{Look, Series};
+use super::loops::{Calls, Look, Series};
 use super::{Session, SessionError, unexpected};
 use crate::callgraph::{Mechanism, OpenThread};
 use crate::decode::Returned;
@@ -274,7 +274,7 @@ impl Session {
     }
 
     /// The calls that all threads are in, the outermost first.
-    async fn list_calls(&mut self) -> Result<Vec<(ThreadId, Vec<RunningCall>)>, SessionError> {
+    async fn list_calls(&mut self) -> Result<Calls, SessionError> {
         match self.command(Command::ListCalls, "list its threads' calls").await? {
             Reply::Calls(threads) => Ok(threads),
             other => Err(unexpected("list its threads' calls", &other)),

@@ -19,6 +19,9 @@ const LOOKS: usize = 8;
 /// and in so many of these looks nothing was above the loop itself: its own code takes its time.
 const LEAST_ON_TOP: usize = 3;
 
+/// Each thread's calls, the outermost first.
+pub(super) type Calls = Vec<(ThreadId, Vec<RunningCall>)>;
+
 /// What threads were doing at a moment.
 #[derive(Debug)]
 pub(super) struct Look {
@@ -39,11 +42,7 @@ struct Stack {
 
 impl Look {
     /// All calls, of which some are the application's.
-    pub(super) fn of(
-        at: Instant,
-        threads: Vec<(ThreadId, Vec<RunningCall>)>,
-        is_application: impl Fn(ClassId) -> bool,
-    ) -> Look {
+    pub(super) fn of(at: Instant, threads: Calls, is_application: impl Fn(ClassId) -> bool) -> Look {
         let stack = |mut calls: Vec<RunningCall>| {
             let is_on_top = calls.last().is_some_and(|call| !call.is_native && is_application(call.class));
             let is_from_start = calls.iter().take(BELOW + 1).any(|call| is_application(call.class));
