@@ -49,6 +49,7 @@ fn constants_are_the_protocols() {
         ("ID_SHIFT", u64::from(word::ID_SHIFT)),
         ("KIND_SHIFT", u64::from(word::KIND_SHIFT)),
         ("MAX_PAYLOAD", word::MAX_PAYLOAD),
+        ("MAX_ID", (1 << word::ID_BITS) - 1),
         ("MAX_THREAD", word::MAX_THREAD),
         ("MAX_RUN", (1 << word::RUN_BITS) - 1),
         ("THREAD_BITS", u64::from(word::THREAD_BITS)),

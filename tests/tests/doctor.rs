@@ -54,6 +54,7 @@ fn nothing_is_in_the_way_of_an_ordinary_jvm(jdk: &Jdk) {
         ("C library", "ok"),
         ("dynamic agent loading", quiet),
         ("other agents", "ok"),
+        ("class archive", "ok"),
         ("other sessions", "ok"),
         ("compiled code", flushes),
         ("kernel counters", "ok"),

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use headwater_tests::counting::{Target, root_calls, undisturbed};
 use headwater_tests::{
-    Jdk, Patience, Process, Scratch, await_that, compile, headwater, profile, read_report, run, run_headwater,
+    Jdk, Launched, Patience, Process, Profile, Scratch, await_that, compile, headwater, profile, read_report, run,
+    run_headwater,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -23,7 +24,51 @@ headwater_tests::trials! {
         a_jvm_that_may_start_no_more_threads_is_left_alone,
         a_tool_that_is_killed_while_it_attaches_leaves_nothing_for_long,
         an_agent_is_found_again_though_another_user_has_its_name,
+        whoever_calls_the_probes_himself_gets_nowhere,
     }
+}
+
+/// Calls the probes with numbers that are no method's, inside its root or beside it.
+const PROBING: &str = "
+class Main {
+    static int root(boolean isProbing) { if (isProbing) probe(); return 1; }
+    static void probe() {
+        for (String name : new String[] { \"enter\", \"approached\" }) {
+            for (int id : new int[] { Integer.MIN_VALUE, -4096, -1, 1 << 20, Integer.MAX_VALUE }) {
+                try {
+                    Class.forName(\"java.lang.HeadwaterV1\").getMethod(name, int.class).invoke(null, id);
+                } catch (ReflectiveOperationException thrown) {
+                    System.out.println(\"THROWN \" + thrown);
+                }
+            }
+        }
+    }
+    public static void main(String[] args) throws Exception {
+        root(false);
+        System.out.println(\"READY\");
+        var in = new java.io.BufferedReader(new java.io.InputStreamReader(System.in));
+        for (String line; (line = in.readLine()) != null && !line.equals(\"quit\"); ) {
+            if (line.equals(\"beside\")) probe();
+            System.out.println(\"RESULT \" + root(line.equals(\"inside\")));
+        }
+    }
+}
+";
+
+fn whoever_calls_the_probes_himself_gets_nowhere(jdk: &Jdk) {
+    let mut target = Launched::of_text(jdk, PROBING, &[], &["Main"]);
+    let profile = Profile::start(&target, &["--root", "Main::root"]);
+    for line in ["beside", "inside", "plain"] {
+        target.say(line);
+        target.await_line("RESULT 1");
+    }
+    let report = profile.interrupted();
+    assert_eq!(root_calls(&report), 3, "JDK {}", jdk.version);
+    for line in ["beside", "inside", "plain"] {
+        target.say(line);
+        target.await_line("RESULT 1");
+    }
+    target.quit();
 }
 
 /// What tools have put into /tmp for a target.

@@ -12,6 +12,7 @@ use crate::attach::{self, AttachError, TargetHost};
 use crate::flight_recorder;
 use crate::jvm::{self, Jvm};
 
+mod archive;
 mod counters;
 
 /// The oldest JDK whose attach protocol and JVMTI are known to be what the agent needs.
@@ -121,6 +122,7 @@ pub(crate) fn examine(target: &str) -> Diagnosis {
     checks.push(c_library(&files));
     checks.push(agent_loading(version, &options, &files));
     checks.push(other_agents(&options, &files));
+    checks.push(archive::archive(&options));
     checks.push(session(&jvm));
     let recorder_used = flight_recorder::was_used(jvm.pid);
     checks.push(compiled_code(version, &options, &files, recorder_used));

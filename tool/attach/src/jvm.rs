@@ -343,6 +343,12 @@ pub fn vm_options(pid: u32) -> Vec<String> {
     options
 }
 
+/// Of a JVM's options the one that has it write an archive of its classes when it ends.
+pub fn archive_option(options: &[String]) -> Option<&str> {
+    const WRITE: [&str; 3] = ["-XX:ArchiveClassesAtExit=", "-XX:AOTCacheOutput=", "-XX:AOTMode=record"];
+    options.iter().map(String::as_str).find(|option| WRITE.iter().any(|it| option.starts_with(it)))
+}
+
 /// Whether a mapped file is the agent that debuggers talk to.
 pub fn is_debugger(file: &str) -> bool {
     file.ends_with("/libjdwp.so")

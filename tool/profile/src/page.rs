@@ -153,6 +153,26 @@ struct DiffFacts<'a, R> {
     metrics: Metrics,
 }
 
+/// What is no tree of calls, and all that its JSON has.
+#[derive(Serialize)]
+struct OtherFacts<'a, R> {
+    kind: &'static str,
+    title: &'a str,
+    report: R,
+    blocks: [Block; 0],
+    metrics: [Shown; 0],
+}
+
+/// Writes the page of what has no calls: the page's script knows by its kind what the report is. The caller buffers.
+///
+/// # Errors
+///
+/// Those of the writer.
+pub fn write_other(kind: &'static str, title: &str, report: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+    let title = printable(title);
+    fill(&title, &OtherFacts { kind, title: &title, report, blocks: [], metrics: [] }, &[], out)
+}
+
 /// Writes a profile's page. The caller buffers.
 ///
 /// # Errors

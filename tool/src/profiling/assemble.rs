@@ -28,6 +28,7 @@ use crate::profile::{
     Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Environment, Events, Hotswap, JvmInternal, MethodIndex,
     MethodStatistics, Node, OpenCalls, Profile, Root, Target, ThreadProfile, Tree,
 };
+use crate::report::units::time;
 use crate::timing::{RootTimes, Timed};
 
 /// What the probes cost by themselves, and what a call that is timed as a whole is to be freed of.
@@ -109,6 +110,7 @@ pub(crate) fn profile(
     let controls = controls(&merged, &references, held_out);
     let mut warnings = warnings(&facts, decoder, meaningless);
     warnings.extend(basis.warnings().into_iter().chain(uncalled));
+    warnings.extend(known.values().any(|whole| whole.is_timed).then(|| handed_over(&merged)).flatten());
     let lengthened = budget::lengthened(&references, waited_ns(decoder));
     let budget = facts.governor.as_ref().map(|governor| {
         // What a pair costs in the mean, by how much longer the roots' calls took.
@@ -165,6 +167,21 @@ pub(crate) fn profile(
     profile.methods.extend(names);
     budget::tell_amounts(&mut profile);
     profile
+}
+
+/// What was handed over to other threads is beside the roots' time: nobody has timed it without probes.
+fn handed_over(merged: &Tree) -> Option<String> {
+    /// Of so much of what roots take there is to be said something.
+    const MUCH: f64 = 0.1;
+    let handed_ns: u64 = merged.nodes.iter().filter(|node| node.link.is_some()).map(|node| node.total_ns).sum();
+    let roots_ns: u64 = merged.nodes.iter().filter(|node| node.parent.is_none()).map(|node| node.total_ns).sum();
+    (handed_ns as f64 > MUCH * roots_ns as f64).then(|| {
+        let [handed, roots] = [handed_ns, roots_ns].map(time);
+        format!(
+            "{handed} was handed over to other threads, beside {roots} in the roots: it is as measured, with its probes, and may be too much; \
+             what is said of times is of the roots alone"
+        )
+    })
 }
 
 /// The target as it was found to be while it was recorded: where bytes were counted, how they are read has been tried.

@@ -33,6 +33,10 @@ const LAST_WORDS_DEADLINE: Duration = Duration::from_secs(1);
 const DEBUGGER: &str = "a debugger's agent (JDWP) is loaded: the JVM clears its breakpoints in each class that is instrumented, and again \
                         when the class gets its original code back. Set them anew afterwards, or profile without the debugger";
 
+/// Said before anything is changed where HotSpot may not bear it.
+const ARCHIVE: &str = "this JVM writes an archive of its classes when it ends (-XX:ArchiveClassesAtExit, -XX:AOTCacheOutput): with classes that \
+                       an agent has changed HotSpot may crash as it does, and write none. Profile a run that writes none";
+
 /// Said before anything is changed where that cannot be helped.
 const FORGOTTEN_NAMES: &str = "this JVM forgets the names of parameters (javac -parameters, records) in classes that are instrumented, and \
                                they cannot be read here, to be put back. What asks reflection for them afterwards, as Spring 6 does, \
@@ -209,13 +213,14 @@ impl Connected {
     fn attached(self, pid: u32, main: String, waits: Option<LockWaits>) -> Attached {
         let has_debugger = jvm::mapped_files(pid).iter().any(|file| jvm::is_debugger(file));
         let debugger = has_debugger.then_some(DEBUGGER);
+        let archive = jvm::archive_option(&jvm::vm_options(pid)).map(|_| ARCHIVE);
         let is_lost = |(internal, standing): &(Internal, Standing)| {
             *internal == Internal::ParameterNames && !matches!(standing, Standing::Holds | Standing::NotNeeded)
         };
         let names = self.internals.iter().any(is_lost).then_some(FORGOTTEN_NAMES);
         let is_unknown = self.internals.iter().any(|(_, standing)| *standing == Standing::UnknownJdk);
         let unknown = is_unknown.then_some(UNKNOWN_JDK);
-        let notes = [debugger, names, unknown].into_iter().flatten().map(str::to_owned).collect();
+        let notes = [debugger, archive, names, unknown].into_iter().flatten().map(str::to_owned).collect();
         let internals = self.internals.into_iter().map(described).collect();
         let target = Target { pid, main, jdk: self.java_version, internals };
         Attached::new(self.connection, (self.segment, self.pulse), target, (notes, waits))

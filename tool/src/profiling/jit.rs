@@ -155,9 +155,12 @@ pub(crate) fn not_compiled(compiling: Duration, profile: &Profile) -> Option<Str
         return None;
     }
     let share = compiling.div_duration_f64(profile.duration);
+    let timed = match profile.basis.is_settled {
+        Some(_) => "the root's calls had not settled when they were timed without it",
+        None => "few of the root's calls or none were timed without it",
+    };
     Some(format!(
-        "the JIT compilers had or wanted {share:.1} of a processor while this was recorded, and few of the root's calls or none were timed \
-         without it: times are what they took meanwhile, which may be many times what they take compiled. \
+        "the JIT compilers had or wanted {share:.1} of a processor while this was recorded, and {timed}: times are what they took meanwhile, which may be many times what they take compiled. \
          Calls are timed after a profile that ends by itself (-d 10s), and for longer by --bare 60s"
     ))
 }

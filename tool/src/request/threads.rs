@@ -10,6 +10,7 @@ use super::values::duration;
 use crate::thread_dump::{Owners, Wanted};
 use crate::threads::Taken;
 use crate::threads::report::json::write_json;
+use crate::threads::report::page::write_page;
 use crate::threads::report::{Depth, write_text};
 
 /// What is found out about threads, and where it goes: for `threads` on the command line and `thread-dump` in a session.
@@ -41,7 +42,7 @@ enum OwnersChoice {
 impl Showing {
     /// Finds out before the work what would be found out after it.
     pub(crate) fn check(&self) -> Result<(), String> {
-        self.destination.check()
+        self.destination.check_with_page()
     }
 
     /// What the JVM is asked for.
@@ -62,6 +63,7 @@ impl Showing {
     /// Writes them.
     pub(crate) fn write(&self, taken: &Taken) -> io::Result<()> {
         self.destination.write(&mut |shape, mut out| match shape {
+            _ if self.destination.is_page() => write_page(taken, &mut out),
             Shape::Json => write_json(taken, &mut out),
             Shape::Text(style) => write_text(taken, Depth(self.depth), &style, &mut out),
         })

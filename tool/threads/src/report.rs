@@ -1,4 +1,4 @@
-//! All threads of a JVM, for people: deadlocks, who holds others up, and each stack once. [`json`] has the same for programs.
+//! All threads of a JVM, for people: deadlocks, who holds others up, and each stack once. [`json`] has the same for programs, [`page`] for browsers.
 
 use std::io::{self, Write};
 
@@ -17,6 +17,7 @@ use headwater_profile::report::units::{self, plural, time};
 use headwater_terms::printable::{printable, printable_lines};
 
 pub mod json;
+pub mod page;
 
 /// Names of a group that are shown.
 const NAMES: usize = 3;

@@ -21,6 +21,8 @@ public final class HeadwaterV1 {
     static final int ID_SHIFT = 41;
     static final int KIND_SHIFT = 61;
     static final long MAX_PAYLOAD = (1L << 41) - 1;
+    /** Whoever calls a probe with another number than a method's gets no further than the flags. */
+    static final int MAX_ID = (1 << 20) - 1;
     static final long KIND_ENTER = 1;
     static final long KIND_EXIT = 2;
     static final long KIND_THROW = 3;
@@ -69,7 +71,7 @@ public final class HeadwaterV1 {
         HeadwaterV1Thread thread = HeadwaterV1Threads.currentOrNobody();
         long word = 0;
         if (thread.depth > 0) {
-            if (U.getByte(flags + id) == FLAG_ENTERED) {
+            if (U.getByte(flags + (id & MAX_ID)) == FLAG_ENTERED) {
                 long prefix = prefix(KIND_ENTER, id);
                 word = HeadwaterV1Clock.stamp(thread, prefix);
                 // Written out, here and where a call is left: of what HeadwaterV1Clock.fit says C2 made two comparisons.
@@ -376,12 +378,12 @@ public final class HeadwaterV1 {
 
     @ForceInline
     static boolean is(int id, byte flag) {
-        return (U.getByte(flags + id) & flag) != 0;
+        return (U.getByte(flags + (id & MAX_ID)) & flag) != 0;
     }
 
     static void mark(int id, byte flag) {
         if (!is(id, flag)) {
-            U.getAndBitwiseOrByte(null, flags + id, flag);
+            U.getAndBitwiseOrByte(null, flags + (id & MAX_ID), flag);
         }
     }
 

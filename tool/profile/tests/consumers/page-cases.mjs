@@ -514,6 +514,38 @@ export const cases = {
     assert.equal(await page.getAttribute("#node", "data-node"), String(place.node));
   },
 
+  async all_threads({ open, json, axe }) {
+    const page = await open();
+    const { threads, groups, deadlocks, warnings } = json("threads");
+    assert.equal(await page.getAttribute("#app", "data-kind"), "threads");
+    const head = await page.textContent("header");
+    for (const part of ["com.acme.Shop", "pid 4711", "3 threads, 2 different stacks", warnings[0]]) assert.ok(head.includes(part), head);
+    const wait = await page.$$eval("#stacks .deadlock li", (all) => all.map(({ dataset }) => Number(dataset.thread)));
+    assert.deepEqual(wait, deadlocks[0].waits.map(({ thread }) => thread));
+    assert.ok((await page.textContent("#blockers")).includes("1 thread waits for deadlock 1"));
+    const shown = () => page.$$eval("#stacks details", (all) => all.map(({ dataset }) => Number(dataset.threads)));
+    assert.deepEqual(await shown(), groups.map(({ threads }) => threads.length));
+    // A stack is made when it is looked at, with its locks where one thread has it.
+    await page.click("#stacks details summary");
+    const stack = await page.textContent("#stacks details[open]");
+    for (const part of [groups[0].stack[1], "waits for com.acme.Till <0x7>", "holds com.acme.Cart <0x9>"]) assert.ok(stack.includes(part), stack);
+    await page.fill("#search", "Till.lock");
+    await page.waitForFunction(() => document.querySelector("#search-result").textContent === "2 of 3 threads");
+    assert.deepEqual(await shown(), [2]);
+    await page.click("#tab-threads");
+    assert.deepEqual(await page.$$eval("#thread-table tbody tr", (rows) => rows.map(({ dataset }) => Number(dataset.thread))), [1, 2]);
+    await page.fill("#search", "");
+    await page.waitForFunction(() => document.querySelectorAll("#thread-table tbody tr").length === 3);
+    await page.click('#thread-table th[data-column="cpu"] button');
+    const order = await page.$$eval("#thread-table tbody tr", (rows) => rows.map(({ dataset }) => Number(dataset.thread)));
+    assert.deepEqual(order, threads.map(({ id }) => id).reverse(), "by CPU time");
+    await page.dblclick('#thread-table tbody tr[data-thread="0"]');
+    assert.equal(await page.getAttribute("#tab-stacks", "aria-selected"), "true");
+    assert.ok(await page.$('#stacks details[data-group="0"][open]'));
+    const found = await page.evaluate(`${axe}; axe.run({ resultTypes: ["violations"] })`);
+    assert.deepEqual(found.violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), []);
+  },
+
   async tracks({ open, json }) {
     const page = await open();
     const { tracks } = json("tree");

@@ -205,6 +205,52 @@ fn any_metric_is_compared() {
     browse("compared", &written_diff(&before, &after));
 }
 
+/// Three threads of two stacks, two of which wait for each other, and the third for one of them.
+fn threads() -> serde_json::Value {
+    let thread = |id: usize, name: &str, wait: serde_json::Value, holds: serde_json::Value| {
+        serde_json::json!({
+            "id": id, "name": name, "java_id": id + 20, "state": "BLOCKED", "doing": "blocked on a monitor",
+            "cpu_ns": 1_000_000 * (id + 1), "recent_cpu_ns": 1_000 * (3 - id), "elapsed_ns": 5_000_000_000_u64,
+            "allocated_bytes": null, "group": id.min(1), "wait": wait, "holds": holds, "notes": [],
+        })
+    };
+    let wait = |lock: usize, holder: usize| serde_json::json!({ "kind": "monitor", "lock": lock, "frame": 0, "holder": holder });
+    let edge = |thread: usize, lock: usize, holder: usize| serde_json::json!({ "thread": thread, "kind": "monitor", "lock": lock, "holder": holder, "certain": true });
+    serde_json::json!({
+        "target": { "pid": 4711, "main": "com.acme.Shop", "vm": "OpenJDK" },
+        "cpu": { "window_ns": 1_000_000_000, "recent_ns": 6_000, "ended_ns": 0, "process_ns": 9_000_000_000_u64 },
+        "virtual_threads": null,
+        "deadlocks": [{ "certain": true, "waits": [edge(0, 0, 1), edge(1, 1, 0)] }],
+        "blockers": [{
+            "thread": null, "deadlock": 0, "doing": null, "waiting": [2],
+            "wanted": [{ "holder": 1, "kind": "monitor", "lock": 0, "waiting": 1 }],
+        }],
+        "groups": [
+            { "threads": [0], "recent_cpu_ns": 3_000, "stack": ["com.acme.Cart.lock(Cart.java:7)", "com.acme.Shop.run(Shop.java:1)"] },
+            { "threads": [1, 2], "recent_cpu_ns": 3_000, "stack": ["com.acme.Till.lock(Till.java:9)"] },
+        ],
+        "threads": [
+            thread(0, "worker-1", wait(0, 1), serde_json::json!([{ "lock": 1, "frame": 1 }])),
+            thread(1, "</script><img src=x onerror=alert(1)>", wait(1, 0), serde_json::json!([{ "lock": 0, "frame": null }])),
+            thread(2, "worker-3", wait(0, 1), serde_json::json!([])),
+        ],
+        "locks": [{ "object": "com.acme.Till <0x7>" }, { "object": "com.acme.Cart <0x9>" }],
+        "unread": [],
+        "warnings": ["owners of java.util.concurrent locks are not known"],
+    })
+}
+
+#[test]
+fn all_threads_have_a_page_of_their_own() {
+    let scratch = Scratch::new("page");
+    let (mut html, report) = (Vec::new(), threads());
+    page::write_other("threads", "com.acme.Shop (pid 4711): threads", &report, &mut html).expect("memory takes it");
+    assert!(!String::from_utf8_lossy(&html).contains("<img"), "a name has become markup");
+    std::fs::write(scratch.file("page.html"), html).expect("a scratch file");
+    std::fs::write(scratch.file("threads.json"), report.to_string()).expect("a scratch file");
+    browse("all_threads", &scratch);
+}
+
 #[test]
 fn locks_have_a_view_where_they_were_recorded() {
     browse("locks", &written(&made_up::contended()));

@@ -92,6 +92,45 @@ export interface Track {
   lost: number;
 }
 
+/** All threads of a JVM at one moment; threads, groups and locks are named by their place in their lists. */
+export interface ThreadsReport {
+  target: { pid: number; main: string; vm: string };
+  cpu: { window_ns: number; recent_ns: number; ended_ns: number; process_ns: number } | null;
+  virtual_threads: { count: number; parked: number; pinned: number } | null;
+  deadlocks: { certain: boolean; waits: { thread: number; kind: string; lock: number | null; holder: number; certain: boolean }[] }[];
+  blockers: {
+    thread: number | null;
+    deadlock: number | null;
+    doing: string | null;
+    waiting: number[];
+    wanted: { holder: number; kind: string; lock: number | null; waiting: number }[];
+  }[];
+  groups: { threads: number[]; recent_cpu_ns: number; stack: string[] }[];
+  threads: {
+    id: number;
+    name: string;
+    java_id: number | null;
+    state: string;
+    doing: string;
+    cpu_ns: number | null;
+    recent_cpu_ns: number | null;
+    elapsed_ns: number | null;
+    allocated_bytes: number | null;
+    group: number;
+    wait: { kind: string; lock: number | null; frame: number; holder: number | null } | null;
+    holds: { lock: number; frame: number | null }[];
+    notes: string[];
+  }[];
+  locks: { object: string }[];
+  unread: string[];
+  warnings: string[];
+}
+
+export interface ThreadsFacts extends Pick<Facts, "title" | "blocks" | "metrics"> {
+  kind: "threads";
+  report: ThreadsReport;
+}
+
 /** It happened once: when since recording began, and how much it was of the track's amounts. */
 export interface Slice {
   start_ns: number;
@@ -168,7 +207,7 @@ export interface Stored {
 }
 
 export interface Data {
-  facts: ProfileFacts | DiffFacts;
+  facts: ProfileFacts | DiffFacts | ThreadsFacts;
   /** A block, decoded. */
   block(index: number): Stored;
 }
@@ -181,7 +220,7 @@ export async function load(): Promise<Data> {
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   const length = new DataView(bytes.buffer).getUint32(0, true);
-  const facts = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as ProfileFacts | DiffFacts;
+  const facts = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Data["facts"];
   const starts = [4 + length];
   for (const block of facts.blocks) starts.push(starts[starts.length - 1] + block.bytes);
   return {

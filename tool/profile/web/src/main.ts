@@ -1,21 +1,24 @@
 // The page: controls above, a view in tabs, and the node information window.
 
 import { aboutView } from "./about";
-import { App, type Changed, type ViewId } from "./app";
+import { App, type ViewId } from "./app";
 import { CallersView } from "./callersview";
 import { load, type DiffFacts, type ProfileFacts } from "./data";
 import { DiffSource } from "./diff";
-import { button, choice, el } from "./dom";
+import { choice, el } from "./dom";
 import { FindBar } from "./find";
 import { FlameView } from "./flame";
 import { count, percent } from "./format";
+import { heading } from "./head";
 import { InfoView } from "./info";
 import { locksView } from "./locksview";
 import { MethodsView } from "./methodsview";
 import { ProfileSource } from "./profile";
 import { ScatterView } from "./scatter";
 import type { Source } from "./source";
-import { paintOf, setTheme, startTheme, theme, type Theme } from "./theme";
+import { tabs } from "./tabs";
+import { paintOf, startTheme } from "./theme";
+import { threadsPage } from "./threads";
 import { tracksView } from "./tracksview";
 import { TreeView } from "./treeview";
 
@@ -45,28 +48,15 @@ function page<A>(source: Source<A>, facts: ProfileFacts | DiffFacts): void {
     ...(facts.kind === "profile" && facts.report.tracks !== undefined ? { tracks: tracksView(facts.report) } : {}),
     about: aboutView(facts),
   };
-  const there = VIEWS.filter(([view]) => views[view] !== undefined);
-  const main = el("main", {}, el("div", { class: "stage" }, tabs(app, there, views), key(app), ...panels(app, there, views)), new InfoView(app).element);
-  const root = document.getElementById("app")!;
-  root.replaceChildren(header(app, facts), main);
-  root.dataset.ready = "true";
-  root.dataset.kind = facts.kind;
+  const { list, panels, mark } = tabs(VIEWS, views, () => app.state.view, (view) => app.set({ view }));
+  app.onChange((changed) => changed.has("view") && mark());
+  const main = el("main", {}, el("div", { class: "stage" }, list, key(app), ...panels), new InfoView(app).element);
+  document.getElementById("app")!.replaceChildren(header(app, facts), main);
 }
 
 function header<A>(app: App<A>, facts: ProfileFacts | DiffFacts): HTMLElement {
   const [title, line] = facts.kind === "profile" ? ofProfile(facts) : ofDiff(facts);
-  const themes = [["auto", "As the system"], ["light", "Light"], ["dark", "Dark"]] as const;
-  const head = el(
-    "header",
-    {},
-    el("div", { class: "title" }, el("h1", {}, title), el("p", { class: "note" }, line)),
-    choice<Theme>("Theme", "theme", themes, theme(), (theme) => {
-      setTheme(theme);
-      app.tell("theme");
-    }),
-  );
-  const [first, ...others] = warnings(facts);
-  if (first !== undefined) head.append(folded(first, others));
+  const head = heading(title, line, warnings(facts), () => app.tell("theme"));
   const more = el("details", { id: "more" }, el("summary", {}, "Threads, colours, queries"), controls(app), new FindBar(app).element);
   // Where there is little room it is folded, so that what is profiled is seen first.
   const narrow = matchMedia("(max-width: 760px)");
@@ -75,13 +65,6 @@ function header<A>(app: App<A>, facts: ProfileFacts | DiffFacts): HTMLElement {
   fold();
   head.append(search(app), more);
   return head;
-}
-
-/** The first warning, and the others when it is opened. */
-function folded(first: string, others: string[]): HTMLElement {
-  const more = others.length === 0 ? [] : [el("span", { class: "more" }, `and ${count(others.length)} more`)];
-  const summary = el("summary", {}, el("span", { class: "first" }, `⚠ ${first}`), ...more);
-  return el("details", { id: "warnings", "aria-label": "Warnings" }, summary, el("ul", {}, ...others.map((note) => el("li", {}, `⚠ ${note}`))));
 }
 
 function ofProfile({ report, metrics }: ProfileFacts): [string, string] {
@@ -166,43 +149,6 @@ function found<A>(app: App<A>): string {
   return methods === 0 ? "nothing found" : `${names}, ${shown.text(Math.round(width))} (${percent(width, whole)})`;
 }
 
-function tabs<A>(app: App<A>, there: [ViewId, string][], views: Partial<Record<ViewId, HTMLElement>>): HTMLElement {
-  const list = el("div", { class: "tabs", role: "tablist", "aria-label": "Views" });
-  const buttons = there.map(([view, label], index) => {
-    const tab = button(label, () => app.set({ view }), { id: `tab-${view}`, role: "tab", "aria-controls": `panel-${view}` });
-    tab.addEventListener("keydown", (event) => {
-      const last = there.length - 1;
-      const wanted = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: last }[event.key];
-      if (wanted === undefined) return;
-      event.preventDefault();
-      const [next] = there[(wanted + there.length) % there.length];
-      app.set({ view: next });
-      document.getElementById(`tab-${next}`)!.focus();
-    });
-    return tab;
-  });
-  list.append(...buttons);
-  const mark = (changed: Changed) => {
-    if (!changed.has("view")) return;
-    there.forEach(([view], index) => {
-      const isShown = view === app.state.view;
-      buttons[index].setAttribute("aria-selected", String(isShown));
-      buttons[index].tabIndex = isShown ? 0 : -1;
-      views[view]?.closest<HTMLElement>("[role=tabpanel]")?.toggleAttribute("hidden", !isShown);
-    });
-  };
-  // First, so that the other views find their panel shown when they are told.
-  app.onChange(mark);
-  mark(new Set(["view"] as const));
-  return list;
-}
-
-function panels<A>(app: App<A>, there: [ViewId, string][], views: Partial<Record<ViewId, HTMLElement>>): HTMLElement[] {
-  return there.map(([view]) =>
-    el("section", { id: `panel-${view}`, role: "tabpanel", "aria-labelledby": `tab-${view}`, hidden: view !== app.state.view }, views[view]!),
-  );
-}
-
 /** The views that have colours. */
 const COLOURED: readonly ViewId[] = ["flame", "tree"];
 
@@ -233,8 +179,12 @@ function key<A>(app: App<A>): HTMLElement {
 async function start(): Promise<void> {
   const data = await load();
   const { facts } = data;
-  if (facts.kind === "profile") page(new ProfileSource(data, facts), facts);
+  if (facts.kind === "threads") threadsPage(facts);
+  else if (facts.kind === "profile") page(new ProfileSource(data, facts), facts);
   else page(new DiffSource(data, facts), facts);
+  const root = document.getElementById("app")!;
+  root.dataset.ready = "true";
+  root.dataset.kind = facts.kind;
 }
 
 start().catch((error: unknown) => {

@@ -12,7 +12,7 @@ use crate::waits::{Certainty, holders};
 use crate::{Dump, Kind, LockIndex, Thread, ThreadIndex};
 
 #[derive(Serialize)]
-struct Report<'a> {
+pub(super) struct Report<'a> {
     schema: &'static str,
     target: Target<'a>,
     cpu: Option<Cpu>,
@@ -144,6 +144,11 @@ struct Lock<'a> {
 ///
 /// Those of the writer.
 pub fn write_json(taken: &Taken, out: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &report(taken))?;
+    writeln!(out)
+}
+
+pub(super) fn report(taken: &Taken) -> Report<'_> {
     let dump = &taken.dump;
     let groups = groups(dump);
     let mut group_of = vec![0; dump.threads.len()];
@@ -152,7 +157,7 @@ pub fn write_json(taken: &Taken, out: &mut impl Write) -> io::Result<()> {
     }
     let holders = holders(dump, &taken.waits);
     let index = |thread: &ThreadIndex| thread.0;
-    let report = Report {
+    Report {
         schema: "headwater-threads/1",
         target: Target { pid: taken.pid, main: &taken.main, vm: &dump.vm },
         cpu: taken.cpu.map(|cpu| Cpu {
@@ -187,9 +192,7 @@ pub fn write_json(taken: &Taken, out: &mut impl Write) -> io::Result<()> {
             .collect(),
         unread: &dump.unread,
         warnings: &taken.warnings,
-    };
-    serde_json::to_writer_pretty(&mut *out, &report)?;
-    writeln!(out)
+    }
 }
 
 fn deadlock(deadlock: &crate::deadlocks::Deadlock) -> Deadlock {
