@@ -10,6 +10,8 @@ use crate::cct::Below;
 use crate::decode::{Controls, Partial};
 use headwater_profile::profile::{ClockMode, ClockSource, CpuSamples, MethodName, Profile};
 
+mod waiting;
+
 pub(crate) const CLOCK: Clock = Clock {
     mode: ClockMode::Exact,
     source: ClockSource::NanoTime,
@@ -264,61 +266,6 @@ fn of_roots_that_hardly_run_nearly_all_waits() {
     let tree = sampled(&cct, 4_995e6, &[[1, 1], [0, 0], [0, 0]]);
     assert!(tree.nodes[2].self_ns > 4_985_000_000, "{tree:?}");
     assert!(tree.nodes[0].self_ns < 10_000_000, "{tree:?}");
-}
-
-#[test]
-fn waiting_that_only_the_recording_had_is_nobodys() {
-    let mut cct = called((1, 1_000), &[(1, 50_000_000), (1, 50_000_000)]);
-    let stalled = cct.callee(cct.roots()[0].0, MethodId(2)).expect("it was called");
-    cct.add_cpu(stalled, CpuSamples { samples: 100, running: 10 });
-    let wholes = Wholes::from_iter([(
-        cct.roots()[0].0,
-        Whole { total_ns: 100e6, error_ns: 0.0, unsettled: 0.0, is_timed: false },
-    )]);
-    let placed = Placed::of(vec![[0; 2], [0; 2], [100, 100], [300, 300]]);
-    let node = |waiting: Option<f64>| {
-        let waiting = waiting.map(|part| Waiting { part, unclear: 0.0 });
-        correct(&cct, &CLOCK, &wholes, Some(&placed), waiting).nodes[1]
-    };
-    let part = |waiting| node(waiting).self_ns as f64 / 100e6;
-    assert!((part(Some(0.0)) - 0.25).abs() < 0.01, "{}", part(Some(0.0)));
-    // Nearly half of what was seen is there.
-    assert!((part(Some(0.2)) - 0.39).abs() < 0.01, "{}", part(Some(0.2)));
-    assert!(part(None) > 0.5);
-    // It was seen to wait nine times as long: the rest may have been anywhere.
-    assert!((part(Some(0.05)) - 0.26).abs() < 0.01, "{}", part(Some(0.05)));
-    let error = |waiting| node(waiting).error_ns as f64 / 100e6;
-    assert!(error(Some(0.05)) > error(Some(0.0)), "{} {}", error(Some(0.05)), error(Some(0.0)));
-    let unclear = Waiting { part: 0.0, unclear: 0.2 };
-    let unclear = correct(&cct, &CLOCK, &wholes, Some(&placed), Some(unclear)).nodes[1];
-    assert!(unclear.error_ns as f64 / 100e6 > error(Some(0.0)) + 0.01, "{unclear:?}");
-}
-
-/// Calls of 1.2 ms that run, and of 10.8 that sleep, and stand in line when they wake up: for three quarters of the time they wait, and of the rest they are in line for
-/// four fifths, which no sample sees.
-#[test]
-fn threads_stand_in_line_where_they_wake_up() {
-    let recorded = |calls: u64| {
-        let mut cct = called((1_000, 0), &[(calls, 1_200_000_000), (1_000, 10_800_000_000)]);
-        let sleeps = cct.callee(cct.roots()[0].0, MethodId(3)).expect("it was called");
-        cct.add_cpu(sleeps, CpuSamples { samples: 1_000, running: 170 });
-        cct
-    };
-    let placed = Placed::of(vec![[0; 2], [0; 2], [80, 80], [1, 1]]);
-    let share = |cct: &Cct, queued: f64| {
-        let whole = Whole { total_ns: 11e9, error_ns: 2e9, unsettled: 0.0, is_timed: true };
-        let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
-        let clock = Clock { queued: Some(queued), ..CLOCK };
-        let waiting = Some(Waiting { part: 0.75, unclear: 0.0 });
-        let node = correct(cct, &clock, &wholes, Some(&placed), waiting).nodes[1];
-        (node.self_ns as f64 / 11e9, node.error_ns as f64 / 11e9)
-    };
-    let (of_sparse, error) = share(&recorded(1_000), 0.8);
-    assert!((0.05..0.14).contains(&of_sparse) && error < 0.1, "{of_sparse} {error}");
-    assert!(share(&recorded(1_000), 0.1).0 > 0.2, "nobody is in line");
-    // Probes that cost a tenth may cost anything: samples decide, and are not believed.
-    let (of_dense, error) = share(&recorded(40_000_000), 0.8);
-    assert!(of_dense > 0.2 && 2.0 * error > 0.08, "{of_dense} {error}");
 }
 
 /// Ten calls that take 2.5 ms as recorded, in the interpreter and beside others, and 0.26 undisturbed; and two that began before recording, as slow.
