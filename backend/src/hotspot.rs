@@ -57,17 +57,19 @@ impl HotSpot {
     pub fn find(jvmti: Jvmti, jni: Jni) -> HotSpot {
         let version = feature_version(jvmti);
         let keeps_names = version.is_none_or(|version| version >= FIRST_TO_KEEP_NAMES);
+        let follows = version.is_none_or(|version| version >= FIRST_TO_FOLLOW);
         let memory = Memory::open().filter(|_| version.is_some_and(|version| Internal::KNOWN_JDKS.contains(&version)));
         let described = memory.as_ref().map(Description::read);
         let Some((memory, described)) = memory.as_ref().zip(described.as_ref()) else {
-            return HotSpot::unknown(keeps_names);
+            return HotSpot::unknown(keeps_names, follows);
         };
         let invocations = Invocations::find(memory, described, (jvmti, jni));
         let type_profiles = TypeProfiles::find(memory, described, (jvmti, jni));
-        let follows = version.is_none_or(|version| version >= FIRST_TO_FOLLOW);
         let behind_code = if follows { None } else { behind_code(memory, described, (jvmti, jni)) };
         let parameters = behind_code.clone().filter(|_| !keeps_names).map(Parameters);
         let allocation = Allocation::find(memory, described);
+        // Some collectors have no counters: then nobody says who collects.
+        collectors::find(memory, described);
         let standing = |holds| if holds { Standing::Holds } else { Standing::Failed };
         let standings = vec![
             (Internal::InvocationCounters, standing(invocations.is_some())),
@@ -76,18 +78,16 @@ impl HotSpot {
             (Internal::ParameterNames, if keeps_names { Standing::NotNeeded } else { standing(parameters.is_some()) }),
             (Internal::RunningCode, if follows { Standing::NotNeeded } else { standing(behind_code.is_some()) }),
             (Internal::AllocatedBytes, if allocation.is_some() { Standing::Untested } else { Standing::Failed }),
-            (
-                Internal::CollectionCauses,
-                standing(causes::find(memory, described) & collectors::find(memory, described)),
-            ),
+            (Internal::CollectionCauses, standing(causes::find(memory, described))),
             (Internal::HeapPools, standing(heap::find(memory, described))),
         ];
         HotSpot { invocations, type_profiles, parameters, behind_code, allocation, standings }
     }
 
-    fn unknown(keeps_names: bool) -> HotSpot {
+    fn unknown(keeps_names: bool, follows: bool) -> HotSpot {
         let standing = |internal| match internal {
-            Internal::ParameterNames | Internal::RunningCode if keeps_names => (internal, Standing::NotNeeded),
+            Internal::ParameterNames if keeps_names => (internal, Standing::NotNeeded),
+            Internal::RunningCode if follows => (internal, Standing::NotNeeded),
             _ => (internal, Standing::UnknownJdk),
         };
         let standings = Internal::ALL.map(standing).to_vec();

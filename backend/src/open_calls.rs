@@ -19,7 +19,6 @@ use headwater_protocol::message::{Frame, MethodRef, Notice, RunningCall, ThreadS
 use headwater_protocol::{MethodId, ThreadId};
 use jni::sys::{jint, jmethodID, jobject};
 
-use crate::hotspot::invocations::Invocations;
 use crate::jni_env::{Jni, Thrown};
 use crate::jvmti::{Call, Jvmti};
 use crate::os::{monotonic_ns, os_thread};
@@ -105,28 +104,22 @@ impl State {
 }
 
 /// The calls that all threads are in.
-pub fn running(
-    jni: Jni,
-    (target, invocations): (&Target, Option<&Invocations>),
-) -> Result<Vec<(ThreadId, Vec<RunningCall>)>, crate::jvmti::Error> {
-    let stacks = target.jvmti.all_calls(USUAL_DEPTH)?;
-    let mut versions: Vec<jmethodID> = stacks.iter().flat_map(|(_, calls)| calls).map(|call| call.method).collect();
-    versions.sort_unstable();
-    versions.dedup();
-    let counted = invocations.map_or_else(|| vec![None; versions.len()], |invocations| invocations.look(&versions));
-    let counted = counted.into_iter().map(|it| it.filter(|it| !it.is_compiled).map(|it| it.calls));
-    let call_of = |(version, counted): (&jmethodID, Option<u32>)| {
-        let class = target.jvmti.declaring_class(*version).ok()?;
-        let id = target.classes.id(class);
-        jni.delete_local(class);
-        Some((*version, RunningCall { version: *version as u64, class: id.ok()?, is_native: false, counted }))
+pub fn running(jni: Jni, target: &Target) -> Result<Vec<(ThreadId, Vec<RunningCall>)>, crate::jvmti::Error> {
+    let mut known: HashMap<usize, Option<RunningCall>> = HashMap::new();
+    let mut call_of = |call: &Call| {
+        let found = known.entry(call.method as usize).or_insert_with(|| {
+            let class = target.jvmti.declaring_class(call.method).ok()?;
+            let id = target.classes.id(class);
+            jni.delete_local(class);
+            Some(RunningCall { version: call.method as u64, class: id.ok()?, is_native: call.at.is_none() })
+        });
+        *found
     };
-    let known: HashMap<jmethodID, RunningCall> = versions.iter().zip(counted).filter_map(call_of).collect();
-    let call_on = |call: &Call| Some(RunningCall { is_native: call.at.is_none(), ..*known.get(&call.method)? });
     let mut threads = Vec::new();
-    for (thread, stack) in stacks {
+    for (thread, stack) in target.jvmti.all_calls(USUAL_DEPTH)? {
         if let Ok(id) = jni.thread_id(thread) {
-            threads.push((ThreadId(id as u64), stack.iter().filter_map(call_on).collect()));
+            let calls = stack.iter().filter_map(&mut call_of).collect();
+            threads.push((ThreadId(id as u64), calls));
         }
         jni.delete_local(thread);
     }

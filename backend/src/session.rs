@@ -310,8 +310,7 @@ impl Session {
             Command::Count(what) => self.counting.count(jvmti, jni, (hotspot, runtime), what).map(|()| Reply::Done),
             Command::Record => runtime.record(jni).map(|()| Reply::Done).map_err(|error| failed(&error)),
             Command::ListCalls => {
-                let known = (&self.target, hotspot.invocations.as_ref());
-                open_calls::running(jni, known).map(Reply::Calls).map_err(|error| failed(&error))
+                open_calls::running(jni, &self.target).map(Reply::Calls).map_err(|error| failed(&error))
             }
             Command::ListStacks { roots } => {
                 self.open_calls.list(jni, &self.target, &roots).map(Reply::Stacks).map_err(|error| failed(&error))

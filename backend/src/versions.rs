@@ -22,8 +22,8 @@ use crate::jvmti::{Jvmti, MethodName};
 type Lines = Vec<(u16, u16)>;
 /// From where to where exceptions of a class, of any if it is 0, are handled, and where.
 type Handlers = Vec<[u16; 4]>;
-/// Constants that are computed from others, and these from others, are compared through so many.
-const DEEPEST: usize = 64;
+/// Constants that are computed from others, and these from others, are compared as far as so many: of those that are computed from themselves there is no end.
+const MOST_COMPARED: usize = 4096;
 
 /// What instructions refer to.
 #[derive(Clone, Copy, Debug)]
@@ -314,36 +314,36 @@ impl Instruction {
 
 /// Whether two constants stand for the same, each its pool's.
 fn is_same_constant(a: (Constants<'_>, u16), b: (Constants<'_>, u16)) -> bool {
-    is_same_within(a, b, DEEPEST)
+    is_same_within(a, b, &mut { MOST_COMPARED })
 }
 
-/// The same, of those that are computed from others: through so many more.
-fn is_same_within((a, a_index): (Constants<'_>, u16), (b, b_index): (Constants<'_>, u16), deepest: usize) -> bool {
-    let (Some(of_a), Some(of_b), Some(deepest)) = (a.pool.get(a_index), b.pool.get(b_index), deepest.checked_sub(1))
-    else {
+/// The same, of those that are computed from others: of so many more.
+fn is_same_within((a, a_index): (Constants<'_>, u16), (b, b_index): (Constants<'_>, u16), more: &mut usize) -> bool {
+    let (Some(of_a), Some(of_b), Some(left)) = (a.pool.get(a_index), b.pool.get(b_index), more.checked_sub(1)) else {
         return false;
     };
+    *more = left;
     if of_a.tag != of_b.tag {
         return false;
     }
-    let same_at = |at| match (short(of_a.content, at), short(of_b.content, at)) {
-        (Some(a_index), Some(b_index)) => is_same_within((a, a_index), (b, b_index), deepest),
+    let same_at = |at, more: &mut usize| match (short(of_a.content, at), short(of_b.content, at)) {
+        (Some(a_index), Some(b_index)) => is_same_within((a, a_index), (b, b_index), more),
         _ => false,
     };
-    let is_linked_the_same = || {
+    let is_linked_the_same = |more: &mut usize| {
         // JDKs whose own class file is what runs are not asked.
         let (Some(all_a), Some(all_b)) = (a.bootstraps, b.bootstraps) else { return true };
         let of = |all: &'_ [Vec<u16>], content| Some(all.get(usize::from(short(content, 0)?))?.clone());
         let (Some(of_a), Some(of_b)) = (of(all_a, of_a.content), of(all_b, of_b.content)) else { return false };
         let mut both = of_a.iter().zip(&of_b);
-        of_a.len() == of_b.len() && both.all(|(of_a, of_b)| is_same_within((a, *of_a), (b, *of_b), deepest))
+        of_a.len() == of_b.len() && both.all(|(of_a, of_b)| is_same_within((a, *of_a), (b, *of_b), more))
     };
     match of_a.tag {
         constants::UTF8 | 3..=6 => of_a.content == of_b.content,
-        constants::CLASS | constants::STRING | 16 | 19 | 20 => same_at(0),
-        9..=constants::NAME_AND_TYPE => same_at(0) && same_at(2),
-        constants::METHOD_HANDLE => of_a.content.first() == of_b.content.first() && same_at(1),
-        _ => same_at(2) && is_linked_the_same(),
+        constants::CLASS | constants::STRING | 16 | 19 | 20 => same_at(0, more),
+        9..=constants::NAME_AND_TYPE => same_at(0, more) && same_at(2, more),
+        constants::METHOD_HANDLE => of_a.content.first() == of_b.content.first() && same_at(1, more),
+        _ => same_at(2, more) && is_linked_the_same(more),
     }
 }
 

@@ -54,9 +54,9 @@ pub const OFFSET_COLLECTIONS: usize = 384;
 /// Offset of the latest collections, a ring.
 pub const COLLECTIONS: usize = 2048;
 /// How many there are in it.
-pub const COLLECTIONS_KEPT: u64 = 19;
+pub const COLLECTIONS_KEPT: u64 = 18;
 /// Bytes of each.
-pub const COLLECTION_BYTES: usize = 104;
+pub const COLLECTION_BYTES: usize = 112;
 /// In a collection: when it began (i64).
 pub const COLLECTION_START_NS: usize = 0;
 /// In a collection: how long it took, in ns (u64).

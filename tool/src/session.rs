@@ -42,7 +42,6 @@ pub use error::SessionError;
 pub use gentle::{Gentle, TARGET_DEADLINE};
 use hotswaps::Hotswaps;
 pub use hotswaps::{HotswapTotals, Hotswapped};
-use loops::Calls;
 pub use recorded::Recorded;
 pub use spent::Spent;
 
@@ -137,8 +136,6 @@ pub struct Session {
     unprobed: Vec<ClassId>,
     /// Who waits for what is being decided just now: a thread of the graph, with its latest question.
     asker: Option<(RequestId, ThreadId)>,
-    /// What threads did when we came, until that has been looked at.
-    first_calls: Option<(Instant, Calls)>,
     /// It links classes.
     linking: bool,
     /// Nothing is instrumented any more.
@@ -184,7 +181,6 @@ impl Session {
             probed: Counting::default(),
             unprobed: Vec::new(),
             asker: None,
-            first_calls: None,
             linking: false,
             stopping: false,
             budget: None,
@@ -301,7 +297,7 @@ impl Session {
     /// Selects the roots that are loaded, with what they will probably call: the classes to be changed for that. Before anything is, `announce` is told what.
     pub async fn select_roots(&mut self, announce: impl FnOnce(Estimate)) -> Result<Vec<ClassId>, SessionError> {
         self.learn_what_runs().await?;
-        if self.graph.changes_unnamed() || self.first_calls.is_some() {
+        if self.graph.changes_unnamed() || self.allowance.is_some() {
             self.find_running().await?;
         }
         self.tell_time();

@@ -223,10 +223,7 @@ pub(crate) fn replies() -> Vec<Reply> {
         Reply::Mentions(vec![1, u64::MAX]),
         Reply::Compiled(vec![(ClassId(3), vec![method_info()])]),
         Reply::Hotswapped(hotswap()),
-        Reply::Calls(vec![(
-            ThreadId(77),
-            vec![RunningCall { version: 5, class: ClassId(3), is_native: false, counted: Some(7) }],
-        )]),
+        Reply::Calls(vec![(ThreadId(77), vec![RunningCall { version: 5, class: ClassId(3), is_native: false }])]),
         Reply::Stacks(vec![stack]),
         Reply::Sampled(seen),
         Reply::Walked(walked()),

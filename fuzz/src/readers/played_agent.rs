@@ -262,7 +262,7 @@ impl<'a> Agent<'a> {
             Command::ListStacks { roots } => Reply::Stacks(self.stacks(roots)),
             Command::ListCalls => {
                 let (version, class) = (edge(self.random), self.any_class());
-                let call = RunningCall { version, class, is_native: false, counted: None };
+                let call = RunningCall { version, class, is_native: false };
                 Reply::Calls(vec![(ThreadId(77), vec![call])])
             }
             Command::Sample { roots, .. } => Reply::Sampled(self.seen(roots)),

@@ -25,8 +25,6 @@ pub struct RunningCall {
     pub class: ClassId,
     /// The method is native.
     pub is_native: bool,
-    /// How often the method has been called, if all calls are counted: compiled code counts none.
-    pub counted: Option<u32>,
 }
 
 /// A call on a thread's stack.

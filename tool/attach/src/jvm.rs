@@ -345,7 +345,8 @@ pub fn vm_options(pid: u32) -> Vec<String> {
 
 /// Of a JVM's options the one that has it write an archive of its classes when it ends.
 pub fn archive_option(options: &[String]) -> Option<&str> {
-    const WRITE: [&str; 3] = ["-XX:ArchiveClassesAtExit=", "-XX:AOTCacheOutput=", "-XX:AOTMode=record"];
+    const WRITE: [&str; 4] =
+        ["-XX:ArchiveClassesAtExit=", "-XX:+AutoCreateSharedArchive", "-XX:AOTCacheOutput=", "-XX:AOTMode=record"];
     options.iter().map(String::as_str).find(|option| WRITE.iter().any(|it| option.starts_with(it)))
 }
 

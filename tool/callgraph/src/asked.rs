@@ -50,6 +50,11 @@ impl CallGraph {
         self.known.mirrors.by_id(class).is_some_and(|key| !self.known.mirrors.get(key).loader.is_jdk())
     }
 
+    /// Whether it is `java.lang.Thread`.
+    pub fn is_thread(&self, class: ClassId) -> bool {
+        self.known.mirrors.by_id(class).is_some_and(|key| &*self.known.mirrors.get(key).name == "java/lang/Thread")
+    }
+
     /// Whether classes may be changed because of objects that nobody names.
     pub fn changes_unnamed(&self) -> bool {
         !self.known.roots_only

@@ -101,9 +101,6 @@ impl Attached {
         let options = Options { look_ahead: true, watch_idle, without, ..settings.subgraph.clone() };
         self.session.graph_mut().set_options(options);
         self.session.be(gentle, profiling::announced(&settings));
-        if gentle == Gentle::On {
-            self.session.look_early().await?;
-        }
         let period = settings.clock.period();
         let ticker = period.map(|period| Ticker::start(Arc::clone(&self.segment), period));
         let ticker = ticker.transpose().map_err(ProfileError::Thread)?;

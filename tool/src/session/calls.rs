@@ -7,7 +7,7 @@ use headwater_jfr::Samples;
 use headwater_protocol::message::{Command, Reply, Walked};
 use headwater_protocol::{ClassId, MethodId};
 
-use super::loops::{Calls, Look, Series};
+use super::loops::{Calls, Look, Owner, Series};
 use super::{Session, SessionError, unexpected};
 use crate::callgraph::{Mechanism, OpenThread};
 use crate::decode::Returned;
@@ -235,12 +235,6 @@ impl Session {
         }
     }
 
-    /// Learns what threads do, as early as can be: what they still do when the first class is to be changed has gone on since.
-    pub async fn look_early(&mut self) -> Result<(), SessionError> {
-        self.first_calls = Some((Instant::now(), self.list_calls().await?));
-        Ok(())
-    }
-
     /// Finds the classes in whose code threads stay, and those in which they run a loop.
     pub(super) async fn find_running(&mut self) -> Result<(), SessionError> {
         let before = self.look().await?;
@@ -251,11 +245,12 @@ impl Session {
         self.serve_for(STAYING).await?;
         let now = self.look().await?;
         self.graph.set_running(now.same_as(&before).collect());
-        let Some((at, calls)) = self.first_calls.take() else { return Ok(()) };
-        let mut looks = Series::default();
-        for look in [Look::of(at, calls, |class| self.graph.is_of_application(class)), before, now] {
-            looks.add(look);
+        // Who waits for everything waits for this, too.
+        if self.allowance.is_none() {
+            return Ok(());
         }
+        let mut looks = Series::default();
+        [before, now].into_iter().for_each(|look| looks.add(look));
         while looks.is_worth_another() {
             self.serve_for(STAYING / 2).await?;
             looks.add(self.look().await?);
@@ -269,8 +264,14 @@ impl Session {
     }
 
     async fn look(&mut self) -> Result<Look, SessionError> {
+        let since = Instant::now();
         let calls = self.list_calls().await?;
-        Ok(Look::of(Instant::now(), calls, |class| self.graph.is_of_application(class)))
+        let owner = |class| match self.graph.is_of_application(class) {
+            true => Owner::Application,
+            false if self.graph.is_thread(class) => Owner::Thread,
+            false => Owner::Other,
+        };
+        Ok(Look::of(since, calls, owner))
     }
 
     /// The calls that all threads are in, the outermost first.

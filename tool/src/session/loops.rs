@@ -1,8 +1,7 @@
 //! Loops that threads are in: once their class is changed, HotSpot never compiles a call again that goes on in it. A loop that a thread does not leave
-//! would be interpreted for good, tens of times as slow. So such classes are left alone, where the loop's own code is what runs.
+//! would be interpreted for good, tens of times as slow. So such classes are left alone, where the loop's own code is what runs, or what is compiled into it.
 //!
-//! No interface tells one call from the next of the same method. But what a thread begins with it calls once; and a method that has no compiled code but
-//! for its loops is entered by the interpreter alone, which counts: if that number has not changed, nobody has called it again.
+//! No interface tells one call from the next of the same method. But what a thread begins with it calls once.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,22 +9,29 @@ use std::time::{Duration, Instant};
 use headwater_protocol::message::RunningCall;
 use headwater_protocol::{ClassId, ThreadId};
 
-/// Of other calls than what a thread begins with: one that goes on for less will end soon.
-const LASTING: Duration = Duration::from_millis(500);
-/// So many calls of the JDK's lie below what a thread begins with, at most: `Thread.run`, `Thread.runWith`.
-const BELOW: usize = 2;
-/// So often it is looked, if some thread may be in such a loop,
+/// It is looked so often, if some thread may be in such a loop,
 const LOOKS: usize = 8;
 /// and in so many of these looks nothing was above the loop itself: its own code takes its time.
 const LEAST_ON_TOP: usize = 3;
+/// A look that stops all threads for longer is the last.
+const DEAR: Duration = Duration::from_millis(10);
 
 /// Each thread's calls, the outermost first.
 pub(super) type Calls = Vec<(ThreadId, Vec<RunningCall>)>;
 
+/// Whose a method is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    Application,
+    /// `java.lang.Thread`.
+    Thread,
+    Other,
+}
+
 /// What threads were doing at a moment.
 #[derive(Debug)]
 pub(super) struct Look {
-    at: Instant,
+    took: Duration,
     threads: HashMap<ThreadId, Stack>,
 }
 
@@ -41,15 +47,18 @@ struct Stack {
 }
 
 impl Look {
-    /// All calls, of which some are the application's.
-    pub(super) fn of(at: Instant, threads: Calls, is_application: impl Fn(ClassId) -> bool) -> Look {
+    /// All calls, that took since then to list.
+    pub(super) fn of(since: Instant, threads: Calls, owner: impl Fn(ClassId) -> Owner) -> Look {
         let stack = |mut calls: Vec<RunningCall>| {
-            let is_on_top = calls.last().is_some_and(|call| !call.is_native && is_application(call.class));
-            let is_from_start = calls.iter().take(BELOW + 1).any(|call| is_application(call.class));
-            calls.retain(|call| is_application(call.class));
+            let is_application = |call: &RunningCall| owner(call.class) == Owner::Application;
+            let is_on_top = calls.last().is_some_and(|call| !call.is_native && is_application(call));
+            let mut from_start = calls.iter().skip_while(|call| owner(call.class) == Owner::Thread);
+            let is_from_start = from_start.next().is_some_and(is_application);
+            calls.retain(is_application);
             Stack { calls, is_on_top, is_from_start }
         };
-        Look { at, threads: threads.into_iter().map(|(thread, calls)| (thread, stack(calls))).collect() }
+        let threads = threads.into_iter().map(|(thread, calls)| (thread, stack(calls))).collect();
+        Look { took: since.elapsed(), threads }
     }
 
     /// Whether no thread is in any call.
@@ -60,28 +69,14 @@ impl Look {
     /// The classes of methods that a thread is in now as it was then, be it in the same calls or in others.
     pub(super) fn same_as<'l>(&'l self, then: &'l Look) -> impl Iterator<Item = ClassId> + 'l {
         let both = self.threads.iter().filter_map(|(thread, now)| Some((now, then.threads.get(thread)?)));
-        both.flat_map(|(now, then)| now.calls[..now.alike(then)].iter().map(|call| call.class))
+        both.flat_map(|(now, then)| {
+            let both = now.calls.iter().zip(&then.calls);
+            both.take_while(|(now, then)| now == then).map(|(now, _)| now.class)
+        })
     }
 }
 
-impl Stack {
-    /// How many calls are of the same methods, from the outermost on.
-    fn alike(&self, then: &Stack) -> usize {
-        let both = self.calls.iter().zip(&then.calls);
-        both.take_while(|(now, then)| (now.version, now.class) == (then.version, then.class)).count()
-    }
-
-    /// The innermost call that has gone on since then, which is that long ago.
-    fn lasting(&self, then: &Stack, since: Duration) -> Option<usize> {
-        let is_same_call = |at: usize| {
-            let [now, then] = [self, then].map(|stack| stack.calls[at].counted);
-            now.is_some() && now == then && since >= LASTING
-        };
-        (0..self.alike(then)).rev().find(|at| *at == 0 && self.is_from_start || is_same_call(*at))
-    }
-}
-
-/// The looks at all threads, the first of which was the earliest that could be.
+/// Looks at all threads, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Series(Vec<Look>);
 
@@ -92,26 +87,24 @@ impl Series {
 
     /// Whether to look again: some thread may be in a loop.
     pub(super) fn is_worth_another(&self) -> bool {
-        self.0.len() <= LOOKS && self.lasting().any(|(_, on_top)| on_top > 0)
+        let is_cheap = self.0.last().is_some_and(|look| look.took < DEAR);
+        self.0.len() < LOOKS && is_cheap && self.began().any(|(_, on_top)| on_top > 0)
     }
 
     /// The classes in whose code threads run a loop.
     pub(super) fn looping(&self) -> Vec<ClassId> {
-        self.lasting().filter(|(_, on_top)| *on_top >= LEAST_ON_TOP).map(|(class, _)| class).collect()
+        self.began().filter(|(_, on_top)| *on_top >= LEAST_ON_TOP).map(|(class, _)| class).collect()
     }
 
-    /// Of each thread the class of its innermost call that has lasted, and how often it was on top.
-    fn lasting(&self) -> impl Iterator<Item = (ClassId, usize)> {
-        let ends = self.0.first().zip(self.0.last());
-        ends.into_iter().flat_map(|(first, last)| {
-            last.threads.iter().filter_map(|(thread, now)| {
-                let at = now.lasting(first.threads.get(thread)?, last.at - first.at)?;
-                let is_on_top = |look: &&Look| {
-                    let stack = look.threads.get(thread);
-                    stack.is_some_and(|stack| stack.is_on_top && stack.calls.len() == at + 1)
-                };
-                Some((now.calls[at].class, self.0[1..].iter().filter(is_on_top).count()))
-            })
+    /// Of each thread the class of what it began with, and how often that was on top.
+    fn began(&self) -> impl Iterator<Item = (ClassId, usize)> {
+        let last = self.0.last().into_iter().flat_map(|last| &last.threads);
+        last.filter(|(_, now)| now.is_from_start).filter_map(|(thread, now)| {
+            let first = *now.calls.first()?;
+            let is_on_top = |look: &&Look| {
+                look.threads.get(thread).is_some_and(|stack| stack.is_on_top && stack.calls[..] == [first])
+            };
+            Some((first.class, self.0.iter().filter(is_on_top).count()))
         })
     }
 }
@@ -120,73 +113,57 @@ impl Series {
 mod tests {
     use super::*;
 
-    const LOOP: u64 = 2;
+    /// Of classes by these numbers.
+    const THREAD: u64 = 7;
+    const JDK: u64 = 8;
+    const NATIVE: u64 = 9;
 
-    /// `main`, which has called a method of class 2, which has called others; by class and how often that was called.
-    fn look(at: Instant, seconds: u64, inner: &[(u64, Option<u32>)]) -> Look {
-        let call = |(class, counted): (u64, Option<u32>)| RunningCall {
-            version: class,
-            class: ClassId(class),
-            is_native: class == 9,
-            counted,
+    fn looked(stack: &[u64]) -> Look {
+        let call = |class: &u64| RunningCall { version: *class, class: ClassId(*class), is_native: *class == NATIVE };
+        let owner = |class| match class {
+            ClassId(THREAD) => Owner::Thread,
+            ClassId(JDK) => Owner::Other,
+            _ => Owner::Application,
         };
-        // Three calls of the JDK's are below, as in a pool's threads.
-        let calls = [(8, None), (8, None), (8, None), (1, Some(1))].iter().chain(inner).map(|it| call(*it)).collect();
-        // What the JDK has, 8.
-        Look::of(at + Duration::from_secs(seconds), vec![(ThreadId(1), calls)], |class| class != ClassId(8))
+        Look::of(Instant::now(), vec![(ThreadId(1), stack.iter().map(call).collect())], owner)
     }
 
-    fn looping(looks: &[&[(u64, Option<u32>)]]) -> Vec<ClassId> {
-        let start = Instant::now();
+    fn looping(looks: &[&[u64]]) -> Vec<ClassId> {
         let mut all = Series::default();
-        looks.iter().enumerate().for_each(|(at, inner)| all.add(look(start, at as u64, inner)));
+        looks.iter().for_each(|stack| all.add(looked(stack)));
         all.looping()
     }
 
     #[test]
-    fn a_loop_is_a_call_that_goes_on_and_is_on_top() {
-        let in_loop: &[(u64, Option<u32>)] = &[(LOOP, Some(3))];
-        let below: &[(u64, Option<u32>)] = &[(LOOP, Some(3)), (4, Some(7))];
-        let in_jdk: &[(u64, Option<u32>)] = &[(LOOP, Some(3)), (8, Some(7))];
-        let in_native: &[(u64, Option<u32>)] = &[(LOOP, Some(3)), (9, Some(7))];
-        let again: &[(u64, Option<u32>)] = &[(LOOP, Some(4))];
-        let compiled: &[(u64, Option<u32>)] = &[(LOOP, None)];
-        assert_eq!(looping(&[below, in_loop, below, in_loop, in_loop]), [ClassId(LOOP)]);
-        assert_eq!(looping(&[in_loop, below, in_loop, in_loop, below]), [], "two looks are no proof");
-        assert_eq!(looping(&[in_loop, below, below, below, below]), [], "what it calls takes the time");
-        assert_eq!(looping(&[in_loop, in_jdk, in_jdk, in_jdk, in_jdk]), [], "it waits, perhaps");
-        assert_eq!(looping(&[in_loop, in_native, in_native, in_native, in_native]), [], "so it may here");
-        assert_eq!(looping(&[in_loop, in_loop, in_loop, in_loop, again]), [], "it has been called again");
-        assert_eq!(looping(&[compiled, compiled, compiled, compiled, compiled]), [], "nobody knows");
-        assert_eq!(looping(&[&[], &[], &[], &[], &[]]), [ClassId(1)], "the outermost one");
-        let start = Instant::now();
-        let mut soon = Series::default();
-        (0..5).for_each(|_| soon.add(look(start, 0, in_loop)));
-        assert_eq!(soon.looping(), [], "it may end");
-        assert!(!soon.is_worth_another());
+    fn a_loop_is_what_a_thread_begins_with_and_is_on_top() {
+        let (own, below): (&[u64], &[u64]) = (&[THREAD, THREAD, 5], &[THREAD, THREAD, 5, 6]);
+        assert_eq!(looping(&[below, own, below, own, own]), [ClassId(5)]);
+        assert_eq!(looping(&[own, below, own, below, below]), [], "two looks are no proof");
+        assert_eq!(looping(&[&[5][..]; 3]), [ClassId(5)], "as `main`");
+        assert_eq!(looping(&[&[THREAD, JDK, 5][..]; 8]), [], "a pool's thread, or a timer's, calls it again and again");
+        assert_eq!(looping(&[&[5, 6][..]; 8]), [], "what it calls takes the time");
+        assert_eq!(looping(&[&[5, JDK][..]; 8]), [], "it waits, perhaps");
+        assert_eq!(looping(&[&[5, NATIVE][..]; 8]), [], "so it may here");
+        assert_eq!(looping(&[&[THREAD, JDK][..]; 8]), [], "it is the JDK's");
     }
 
     #[test]
-    fn what_a_thread_begins_with_it_calls_once() {
-        let looping = |below: usize, class: u64| {
-            let call =
-                |class: u64| RunningCall { version: class, class: ClassId(class), is_native: false, counted: None };
-            let calls: Vec<RunningCall> = std::iter::repeat_n(8, below).chain([class]).map(call).collect();
-            let look = || Look::of(Instant::now(), vec![(ThreadId(1), calls.clone())], |class| class != ClassId(8));
-            let mut all = Series::default();
-            (0..5).for_each(|_| all.add(look()));
-            all.looping()
-        };
-        assert_eq!((looping(0, 5), looping(2, 5)), (vec![ClassId(5)], vec![ClassId(5)]));
-        assert_eq!((looping(3, 5), looping(0, 8)), (vec![], vec![]), "a pool's thread, one of the JDK's");
+    fn it_is_looked_again_where_a_thread_may_be_in_a_loop() {
+        let mut all = Series::default();
+        all.add(looked(&[5, 6]));
+        assert!(!all.is_worth_another());
+        all.add(looked(&[5]));
+        assert!(all.is_worth_another());
+        all.add(Look { took: DEAR, ..looked(&[5]) });
+        assert!(!all.is_worth_another(), "all threads are stopped for it");
+        (0..LOOKS).for_each(|_| all.add(looked(&[5])));
+        assert!(!all.is_worth_another());
     }
 
     #[test]
     fn calls_of_the_same_methods_need_not_be_the_same_calls() {
-        let start = Instant::now();
-        let then = look(start, 0, &[(LOOP, Some(3)), (4, None)]);
-        let now = look(start, 1, &[(LOOP, Some(4)), (5, None)]);
-        assert_eq!(now.same_as(&then).collect::<Vec<_>>(), [ClassId(1), ClassId(LOOP)]);
-        assert!(!now.is_empty());
+        let (then, now) = (looked(&[1, 2, 4]), looked(&[1, 2, 5]));
+        assert_eq!(now.same_as(&then).collect::<Vec<_>>(), [ClassId(1), ClassId(2)]);
+        assert!(!now.is_empty() && looked(&[JDK]).is_empty());
     }
 }

@@ -334,7 +334,7 @@ public final class HeadwaterV1 {
 
     @ForceInline
     static long prefix(long kind, int id) {
-        return kind << KIND_SHIFT | (long) id << ID_SHIFT;
+        return kind << KIND_SHIFT | (long) (id & MAX_ID) << ID_SHIFT;
     }
 
     /** Stores a word that may not fit into the chunk, by its place or by its time. */

@@ -20,6 +20,8 @@ const LEFT_OUT: f64 = 0.2;
 const WOKEN: f64 = 0.1;
 /// and what was measured is one, if the probes cost so many times what they are known to, and that is still little.
 const DEAREST: f64 = 10.0;
+/// It is none of calls that took longer by so large a part, or shorter, however uncertain that is.
+const MOST_LONGER: f64 = 0.5;
 /// How far what was measured may be off then at least, as a part.
 const LEAST_OFF: f64 = 0.02;
 
@@ -52,7 +54,7 @@ impl Whole {
         let recorded_ns = measured.sum() + measured.doubt;
         let longer_ns = (recorded_ns - self.total_ns).abs();
         let by_calls = (longer_ns + self.error_ns) / self.total_ns + self.unsettled;
-        if woken < WOKEN || longer_ns > CLEARLY * self.error_ns {
+        if woken < WOKEN || longer_ns > (CLEARLY * self.error_ns).min(MOST_LONGER * self.total_ns) {
             return by_calls;
         }
         let by_probes = (DEAREST * measured.doubt / recorded_ns).max(LEAST_OFF) + self.unsettled;

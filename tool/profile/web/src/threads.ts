@@ -98,6 +98,8 @@ class StacksView {
 
   /** Opens a thread's stack, and goes there. */
   reveal({ group }: Thread): void {
+    // Whoever is led there wants to see it, whatever he has looked for.
+    if (!this.shown().includes(this.report.groups[group])) this.found = null;
     this.limit = Math.max(this.limit, this.shown().indexOf(this.report.groups[group]) + 1);
     this.fill();
     const details = this.list.querySelector<HTMLDetailsElement>(`details[data-group="${group}"]`);
