@@ -264,14 +264,13 @@ impl Session {
     }
 
     async fn look(&mut self) -> Result<Look, SessionError> {
-        let since = Instant::now();
         let calls = self.list_calls().await?;
         let owner = |class| match self.graph.is_of_application(class) {
             true => Owner::Application,
             false if self.graph.is_thread(class) => Owner::Thread,
             false => Owner::Other,
         };
-        Ok(Look::of(since, calls, owner))
+        Ok(Look::of(calls, owner))
     }
 
     /// The calls that all threads are in, the outermost first.

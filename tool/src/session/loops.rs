@@ -4,7 +4,6 @@
 //! No interface tells one call from the next of the same method. But what a thread begins with it calls once.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
 
 use headwater_protocol::message::RunningCall;
 use headwater_protocol::{ClassId, ThreadId};
@@ -13,8 +12,8 @@ use headwater_protocol::{ClassId, ThreadId};
 const LOOKS: usize = 8;
 /// and in so many of these looks nothing was above the loop itself: its own code takes its time.
 const LEAST_ON_TOP: usize = 3;
-/// A look that stops all threads for longer is the last.
-const DEAR: Duration = Duration::from_millis(10);
+/// A look at more calls is the last: all threads are stopped for it.
+const DEAR: usize = 20_000;
 
 /// Each thread's calls, the outermost first.
 pub(super) type Calls = Vec<(ThreadId, Vec<RunningCall>)>;
@@ -31,7 +30,8 @@ pub(super) enum Owner {
 /// What threads were doing at a moment.
 #[derive(Debug)]
 pub(super) struct Look {
-    took: Duration,
+    /// How many calls there were, of anybody's methods.
+    calls: usize,
     threads: HashMap<ThreadId, Stack>,
 }
 
@@ -47,8 +47,9 @@ struct Stack {
 }
 
 impl Look {
-    /// All calls, that took since then to list.
-    pub(super) fn of(since: Instant, threads: Calls, owner: impl Fn(ClassId) -> Owner) -> Look {
+    /// All calls.
+    pub(super) fn of(threads: Calls, owner: impl Fn(ClassId) -> Owner) -> Look {
+        let calls = threads.iter().map(|(_, calls)| calls.len()).sum();
         let stack = |mut calls: Vec<RunningCall>| {
             let is_application = |call: &RunningCall| owner(call.class) == Owner::Application;
             let is_on_top = calls.last().is_some_and(|call| !call.is_native && is_application(call));
@@ -57,8 +58,7 @@ impl Look {
             calls.retain(is_application);
             Stack { calls, is_on_top, is_from_start }
         };
-        let threads = threads.into_iter().map(|(thread, calls)| (thread, stack(calls))).collect();
-        Look { took: since.elapsed(), threads }
+        Look { calls, threads: threads.into_iter().map(|(thread, calls)| (thread, stack(calls))).collect() }
     }
 
     /// Whether no thread is in any call.
@@ -87,7 +87,7 @@ impl Series {
 
     /// Whether to look again: some thread may be in a loop.
     pub(super) fn is_worth_another(&self) -> bool {
-        let is_cheap = self.0.last().is_some_and(|look| look.took < DEAR);
+        let is_cheap = self.0.last().is_some_and(|look| look.calls < DEAR);
         self.0.len() < LOOKS && is_cheap && self.began().any(|(_, on_top)| on_top > 0)
     }
 
@@ -125,7 +125,7 @@ mod tests {
             ClassId(JDK) => Owner::Other,
             _ => Owner::Application,
         };
-        Look::of(Instant::now(), vec![(ThreadId(1), stack.iter().map(call).collect())], owner)
+        Look::of(vec![(ThreadId(1), stack.iter().map(call).collect())], owner)
     }
 
     fn looping(looks: &[&[u64]]) -> Vec<ClassId> {
@@ -154,7 +154,7 @@ mod tests {
         assert!(!all.is_worth_another());
         all.add(looked(&[5]));
         assert!(all.is_worth_another());
-        all.add(Look { took: DEAR, ..looked(&[5]) });
+        all.add(Look { calls: DEAR, ..looked(&[5]) });
         assert!(!all.is_worth_another(), "all threads are stopped for it");
         (0..LOOKS).for_each(|_| all.add(looked(&[5])));
         assert!(!all.is_worth_another());
