@@ -177,8 +177,10 @@ fn a_class_in_whose_code_a_thread_runs_a_loop_is_left_alone_and_named(jdk: &Jdk)
     // Nor is the loop's own class changed for a root that is in it.
     let target = Launched::of_text(jdk, LOOPING, &[], &["Main"]);
     let pid = target.pid().to_string();
-    let tool = run_headwater(&["profile", &pid, "--root", "Worker::help", "-d", "1s"]);
-    let said = String::from_utf8_lossy(&tool.stderr);
-    assert!(tool.status.code() == Some(4) && said.contains("a thread runs a loop in Worker"), "{said}");
+    for more in [&["-d", "1s"][..], &["-d", "1s", "--await-root"]] {
+        let tool = run_headwater(&[&["profile", &pid, "--root", "Worker::help"], more].concat());
+        let said = String::from_utf8_lossy(&tool.stderr);
+        assert!(tool.status.code() == Some(4) && said.contains("a thread runs a loop in Worker"), "{more:?}: {said}");
+    }
     target.quit();
 }

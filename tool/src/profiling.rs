@@ -356,9 +356,11 @@ pub(crate) async fn prepare(
     }
     session.instrument(first, long).await?;
     let matches = session.graph().root_matches();
-    if !settings.await_roots
-        && start == Start::Running
-        && let Some(missing) = matches.iter().position(|found| found.methods == 0)
+    // Of a class that is left alone nothing is worth waiting for.
+    let is_awaited =
+        |root: usize| settings.await_roots && session.graph().looping(&settings.subgraph.roots[root]).is_none();
+    if start == Start::Running
+        && let Some(missing) = (0..matches.len()).find(|root| matches[*root].methods == 0 && !is_awaited(*root))
     {
         return Err(not_found(session, settings, PatternIndex(missing), matches[missing]));
     }

@@ -14,8 +14,8 @@ import java.util.concurrent.CountDownLatch;
  *
  * <pre>
  *   call           what Hot answers
- *   said           what it says
- *   redefine FILE  gives Hot the code of a class file; says if the JVM refuses it
+ *   said           what Said says
+ *   redefine FILE  gives the class of the file's name the code of that class file; says if the JVM refuses it
  *   retransform    has Hot, and the program's own class, retransformed into what they are
  *   names          the names of the parameters of Hot's method
  *   lock           transformers take a lock from now on
@@ -71,13 +71,15 @@ public final class Others {
     }
 
     static String said() {
-        return new Hot().said(1);
+        return Said.said(1);
     }
 
     private static String redefine(String file) throws Exception {
-        byte[] bytes = Files.readAllBytes(Path.of(file));
+        Path path = Path.of(file);
+        byte[] bytes = Files.readAllBytes(path);
+        Class<?> type = Class.forName(path.getFileName().toString().replace(".class", ""));
         try {
-            instrumentation.redefineClasses(new ClassDefinition(Hot.class, bytes));
+            instrumentation.redefineClasses(new ClassDefinition(type, bytes));
             return "redefined";
         } catch (UnsupportedOperationException refused) {
             return "refused";

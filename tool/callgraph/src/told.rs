@@ -9,7 +9,7 @@ use headwater_protocol::{ClassId, MethodId};
 use super::CallGraph;
 use super::cause::Moment;
 use super::filter::Options;
-use super::mirror::ClassKey;
+use super::mirror::{ClassKey, Mirror};
 use super::policy::Mechanism;
 
 impl CallGraph {
@@ -81,15 +81,17 @@ impl CallGraph {
     /// Threads are in these classes' code, and stay there: HotSpot would never compile it again for a loop that goes on in it, once the class
     /// is changed.
     pub fn set_running(&mut self, classes: Vec<ClassId>) {
-        for key in classes.into_iter().filter_map(|class| self.known.mirrors.by_id(class)).collect::<Vec<ClassKey>>() {
-            self.known.mirrors.get_mut(key).running = true;
-        }
+        self.mark(classes, |mirror| mirror.running = true);
     }
 
     /// Threads run loops in these classes' code: they are left alone, whoever names them.
     pub fn set_looping(&mut self, classes: Vec<ClassId>) {
+        self.mark(classes, |mirror| mirror.looping = true);
+    }
+
+    fn mark(&mut self, classes: Vec<ClassId>, mark: impl Fn(&mut Mirror)) {
         for key in classes.into_iter().filter_map(|class| self.known.mirrors.by_id(class)).collect::<Vec<ClassKey>>() {
-            self.known.mirrors.get_mut(key).looping = true;
+            mark(self.known.mirrors.get_mut(key));
         }
     }
 

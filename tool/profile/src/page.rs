@@ -1,7 +1,7 @@
-//! The profile, and the comparison of two, as a page for a browser: one file that needs nothing else, neither other files nor a
-//! network.
+//! The profile, the comparison of two, and what has no calls, as a page for a browser: one file that needs nothing else, neither other
+//! files nor a network.
 //!
-//! The page itself is `tool/web/dist/page.html`, which `cargo xtask web` makes from `tool/web/src`. Here it is filled: with a title, and
+//! The page itself is `web/dist/page.html`, which `cargo xtask web` makes from `web/src`. Here it is filled: with a title, and
 //! with the data, a raw deflate stream (RFC 1951) in base64. In the stream:
 //!
 //! | | |

@@ -406,3 +406,20 @@ fn thread_profiles(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Link, NodeIndex};
+
+    #[test]
+    fn much_that_was_handed_over_is_told() {
+        let said = |handed_ns: u64| {
+            let node = |parent, link, total_ns| Node { parent, link, total_ns, ..Node::empty(MethodIndex(0)) };
+            let handed = node(Some(NodeIndex(0)), Some(Link::Thread), handed_ns);
+            handed_over(&Tree::of(vec![node(None, None, 1_000), handed]))
+        };
+        assert_eq!((said(0), said(100)), (None, None));
+        assert!(said(101).is_some_and(|said| said.starts_with("101 ns was handed over")));
+    }
+}

@@ -34,8 +34,8 @@ const DEBUGGER: &str = "a debugger's agent (JDWP) is loaded: the JVM clears its 
                         when the class gets its original code back. Set them anew afterwards, or profile without the debugger";
 
 /// Said before anything is changed where HotSpot may not bear it.
-const ARCHIVE: &str = "this JVM writes an archive of its classes when it ends (-XX:ArchiveClassesAtExit, -XX:AOTCacheOutput): with classes that \
-                       an agent has changed HotSpot may crash as it does, and write none. Profile a run that writes none";
+const ARCHIVE: &str = "this JVM writes an archive of its classes when it ends: with classes that an agent has changed HotSpot may crash as it \
+                       does, and write none. Profile a run that writes none";
 
 /// Said before anything is changed where that cannot be helped.
 const FORGOTTEN_NAMES: &str = "this JVM forgets the names of parameters (javac -parameters, records) in classes that are instrumented, and \

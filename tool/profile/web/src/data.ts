@@ -1,4 +1,4 @@
-// The data that the tool put into the page: see tool/src/page.rs.
+// The data that the tool put into the page: see tool/profile/src/page.rs.
 
 import { Chances, type Sampled } from "./chances";
 import { partOfTime } from "./partoftime";
@@ -170,7 +170,7 @@ export interface ProfileFacts extends Facts {
   has_cpu: boolean;
 }
 
-/** What is counted or measured at each node: see tool/src/profile/metric.rs. */
+/** What is counted or measured at each node: see tool/profile/src/profile/metric.rs. */
 export interface Metric {
   id: string;
   title: string;
@@ -244,7 +244,7 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** A snapshot's columns: see tool/src/snapshot/columns.rs. */
+/** A snapshot's columns: see tool/profile/src/snapshot/columns.rs. */
 function decode(bytes: Uint8Array, nodes: number, metrics: Metric[], errors: Errors[]): Stored {
   let at = 0;
   const next = (): number => {
