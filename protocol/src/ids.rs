@@ -40,3 +40,10 @@ impl LoaderId {
 /// A Java thread: the JVM's own `Thread.threadId()`, which is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ThreadId(pub u64);
+
+impl ThreadId {
+    /// Whether it stands for what a carrier writes for virtual threads, which is not under its own number but under the complement of that.
+    pub fn is_carrier(self) -> bool {
+        self.0.cast_signed() < 0
+    }
+}

@@ -1,18 +1,31 @@
 import java.lang.management.ManagementFactory;
 
 /**
- * A root that waits half of its time and computes the other half. Commands: go (prints the CPU time that its thread has used so
- * far, in ns, and what was computed), quit.
+ * A root that waits half of its time and computes the other half; with an argument on a virtual thread, whose CPU time nobody knows. Commands: go
+ * (prints the CPU time that its thread has used so far, in ns), quit.
  */
 public class Waiting {
     static final Object LOCK = new Object();
     static volatile long sink;
+    static boolean virtual;
 
     public static void main(String[] args) throws Exception {
+        virtual = args.length > 0;
         System.out.println("READY");
         for (int c; (c = System.in.read()) >= 0 && c != 'q';) {
             if (c == '\n') {
-                root();
+                if (virtual) {
+                    Runnable task = () -> {
+                        try {
+                            root();
+                        } catch (InterruptedException e) {
+                            throw new IllegalStateException(e);
+                        }
+                    };
+                    ((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, task)).join();
+                } else {
+                    root();
+                }
                 System.out.println("CPU " + ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime());
             }
         }
@@ -32,10 +45,11 @@ public class Waiting {
         }
     }
 
-    /** Until so much CPU time is used. */
+    /** Until so much CPU time is used, or, where that is not known, for so many rounds as take about as much. */
     static void computes(long nanoseconds) {
-        long end = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() + nanoseconds;
-        while (ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() < end) {
+        long rounds = nanoseconds / 250_000;
+        long end = virtual ? 0 : ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() + nanoseconds;
+        while (virtual ? rounds-- > 0 : ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() < end) {
             for (int i = 0; i < 10; i++) {
                 sink += step(i);
             }

@@ -10,6 +10,7 @@ headwater_tests::trials! {
         by_wall_time_waiting_and_computing_are_told_apart,
     }
     since(21) {
+        virtual_threads_that_wait_and_that_compute_are_told_apart,
         by_the_cpu_clock_virtual_threads_keep_their_counts,
     }
 }
@@ -17,9 +18,9 @@ headwater_tests::trials! {
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// A call of `Waiting.root`, profiled; the report, and the CPU time that its thread had used in the end.
-fn waiting(jdk: &Jdk, options: &[&str]) -> (Value, u64) {
+fn waiting(jdk: &Jdk, arguments: &[&str], options: &[&str]) -> (Value, u64) {
     let classes = compile(jdk, &["Waiting.java"]);
-    let mut target = java(jdk, &classes, &[], &["Waiting"]);
+    let mut target = java(jdk, &classes, &[], &[&["Waiting"], arguments].concat());
     target.await_line("READY");
     let file = classes.file("profile.json");
     let file_name = file.to_string_lossy().into_owned();
@@ -46,7 +47,7 @@ fn ns(value: &Value) -> u64 {
 }
 
 fn by_the_cpu_clock_waiting_takes_no_time(jdk: &Jdk) {
-    let (report, used) = waiting(jdk, &["--clock", "cpu"]);
+    let (report, used) = waiting(jdk, &[], &["--clock", "cpu"]);
     let context = format!("JDK {}: {report:#}", jdk.version);
     assert_eq!((&report["clock"]["mode"], &report["clock"]["source"]), (&"cpu".into(), &"threadCpu".into()));
     let [waits, root] = ["Waiting.waits(J)V", "Waiting.root()V"].map(|method| node(&report, method));
@@ -60,16 +61,24 @@ fn by_the_cpu_clock_waiting_takes_no_time(jdk: &Jdk) {
 
 fn by_wall_time_waiting_and_computing_are_told_apart(jdk: &Jdk) {
     for clock in ["exact", "tick"] {
-        let (report, _) = waiting(jdk, &["--clock", clock]);
-        let context = format!("JDK {}, {clock}: {report:#}", jdk.version);
-        let waits = node(&report, "Waiting.waits(J)V");
-        let steps = node(&report, "Waiting.step(I)J");
-        let [waits_share, steps_share] = [waits, steps].map(|node| node["cpu_share"].as_f64().expect("a share"));
-        // Of samples that are taken a hundred times a second, when the tool gets to it.
-        assert!(ns(&waits["cpu_samples"]) > 10 && ns(&steps["cpu_samples"]) > 10, "{context}");
-        assert!(waits_share < 0.5 && steps_share > 0.5, "{context}");
-        assert!(ns(&waits["self_ns"]) > SECOND_NS, "{context}");
+        let (report, _) = waiting(jdk, &[], &["--clock", clock]);
+        check_that_they_are_told_apart(&report, &format!("JDK {}, {clock}: {report:#}", jdk.version));
     }
+}
+
+fn virtual_threads_that_wait_and_that_compute_are_told_apart(jdk: &Jdk) {
+    let (report, _) = waiting(jdk, &["virtual"], &[]);
+    check_that_they_are_told_apart(&report, &format!("JDK {}: {report:#}", jdk.version));
+}
+
+fn check_that_they_are_told_apart(report: &Value, context: &str) {
+    let waits = node(report, "Waiting.waits(J)V");
+    let steps = node(report, "Waiting.step(I)J");
+    let [waits_share, steps_share] = [waits, steps].map(|node| node["cpu_share"].as_f64().expect("a share"));
+    // Of samples that are taken a hundred times a second, when the tool gets to it.
+    assert!(ns(&waits["cpu_samples"]) > 10 && ns(&steps["cpu_samples"]) > 10, "{context}");
+    assert!(waits_share < 0.5 && steps_share > 0.5, "{context}");
+    assert!(ns(&waits["self_ns"]) > SECOND_NS, "{context}");
 }
 
 fn by_the_cpu_clock_virtual_threads_keep_their_counts(jdk: &Jdk) {

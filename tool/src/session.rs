@@ -5,7 +5,7 @@
 //! at once; first calls by other threads wait their turn (a method that is being instrumented just now must not be called
 //! before it is), and classes that the hotswap itself loads are looked at when it is over.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
@@ -120,8 +120,8 @@ pub struct Session {
     first_entry: Option<Instant>,
     last_hotswap: Option<Instant>,
     threads: Vec<(ThreadId, String)>,
-    /// The platform threads among them, by the numbers that stand for them in questions.
-    inside: HashSet<ThreadId>,
+    /// The platform threads among them, and virtual ones' carriers, by the numbers that stand for them in questions.
+    inside: HashMap<ThreadId, ThreadId>,
     /// Who wants to know of platform threads that enter the call graph.
     os_threads: Option<Sender<OsThread>>,
     deadlines_passed: Vec<String>,
@@ -171,7 +171,7 @@ impl Session {
             first_entry: None,
             last_hotswap: None,
             threads: Vec::new(),
-            inside: HashSet::new(),
+            inside: HashMap::new(),
             os_threads: None,
             deadlines_passed: Vec::new(),
             remarks: Vec::new(),
@@ -228,9 +228,12 @@ impl Session {
         self.os_threads = Some(listener);
     }
 
-    /// The operating system's numbers of the platform threads that have been inside the call graph, as the target knows them.
-    pub fn os_threads(&self) -> impl Iterator<Item = u32> {
-        self.inside.iter().filter_map(|thread| u32::try_from(thread.0).ok())
+    /// The platform threads that have been inside the call graph, or carried virtual ones that were, as the target knows them.
+    pub fn os_threads(&self) -> impl Iterator<Item = OsThread> {
+        let numbered = |(number, thread): (&ThreadId, &ThreadId)| {
+            Some(OsThread { thread: *thread, number: u32::try_from(number.0).ok()? })
+        };
+        self.inside.iter().filter_map(numbered)
     }
 
     /// The target's pid as we see it; `None` where it is in a pid namespace that is not below ours.

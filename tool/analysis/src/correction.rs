@@ -41,10 +41,10 @@ mod whole;
 
 pub use coverage::{coverage, looks};
 pub use lost::Lost;
-pub use place::{Names, Placed, Waiting, grow, placed, placed_on_all};
+pub use place::{ALL_VIRTUAL, Names, Placed, Waiting, grow, placed, placed_on_all};
 pub use root_calls::{MIN_CONTROLS, MOST_OF_A_PAIR_NS, Reference, RootCalls, root_calls};
 pub use threads::{divided, grown};
-pub use whole::{Whole, Wholes, untimed, wholes};
+pub use whole::{QUEUED, Whole, Wholes, untimed, wholes};
 
 use recorded::{Measured, Recorded, add_up};
 

@@ -2,8 +2,8 @@
 //! threads that are inside the call graph run, and counts that for the methods on top of their simulated stacks.
 //!
 //! A thread that is ready to run and stands in line for a processor counts as running: it does not wait for anything of the
-//! program's. How long the threads stood in line is read now and then, where the kernel knows it. Virtual threads have no state that the
-//! operating system knows, and are not sampled.
+//! program's. How long the threads stood in line is read now and then, where the kernel knows it. A virtual thread has no state that the
+//! operating system knows: it runs if it was the last to write on its carrier, and that runs; else it waits.
 //!
 //! The agent knows its threads by the numbers of its own pid namespace, which need not be ours.
 //!
@@ -40,7 +40,7 @@ const SEARCH_PERIOD: Duration = Duration::from_secs(1);
 /// A thread of the target, and its number in the agent's pid namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OsThread {
-    /// The JVM's number.
+    /// The JVM's number, or, of a carrier of virtual ones, that of its chunks.
     pub thread: ThreadId,
     /// The operating system's.
     pub number: u32,
@@ -97,6 +97,7 @@ impl CpuSampler {
         }
         self.due = now + self.pause();
         self.take_in(now);
+        decoder.sample_unmounted();
         let mut read = 0;
         for _ in 0..self.threads.len().min(LOOKED_AT) {
             let Some(number) = self.next() else { return };

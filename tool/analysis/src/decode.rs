@@ -67,6 +67,8 @@ pub enum TimeBase {
 /// How far a chunk has been decoded: its current thread and its time base.
 #[derive(Clone, Debug)]
 pub struct ChunkCursor {
+    /// Whose chunk it is.
+    owner: ThreadId,
     thread: ThreadId,
     run: Option<Run>,
     base_ns: i64,
@@ -75,7 +77,7 @@ pub struct ChunkCursor {
 impl ChunkCursor {
     /// At a chunk's first word.
     pub fn new(thread: ThreadId, base_ns: i64) -> ChunkCursor {
-        ChunkCursor { thread, run: None, base_ns }
+        ChunkCursor { owner: thread, thread, run: None, base_ns }
     }
 }
 
@@ -111,6 +113,8 @@ pub struct Decoder {
     pass: u64,
     /// Threads with runs that are held.
     waiting: Vec<usize>,
+    /// By the numbers of carriers: the virtual thread that wrote last on each.
+    carried: FxHashMap<ThreadId, ThreadId>,
     /// Of virtual threads that have been forgotten.
     folded: Cct,
     /// With more threads, virtual ones are forgotten.
@@ -144,6 +148,7 @@ impl Decoder {
             loads: Loads::default(),
             pass: 0,
             waiting: Vec::new(),
+            carried: FxHashMap::default(),
             folded: Cct::new(),
             fold_at: FOLD_AT,
         }
@@ -165,6 +170,7 @@ impl Decoder {
             let Some((&word, behind)) = rest.split_first() else { return };
             if let Some(Event::Thread { thread, run }) = Event::decode(word) {
                 (cursor.thread, cursor.run) = (thread, run);
+                run.inspect(|_| self.ride(thread, cursor.owner));
             }
             rest = behind;
         }
@@ -319,7 +325,7 @@ impl Decoder {
             return;
         }
         thread.advance(now_ns);
-        let Some((left, above)) = innermost(&thread.tree, thread.top, thread.base, method) else {
+        let Some((left, above)) = thread.innermost(method) else {
             self.healed += 1;
             return;
         };
@@ -427,6 +433,7 @@ impl Decoder {
             latest: self.latest,
             pass: self.pass,
             waiting: std::mem::take(&mut self.waiting),
+            carried: std::mem::take(&mut self.carried),
             handovers: std::mem::take(&mut self.handovers),
             ..Decoder::new(self.options)
         };
@@ -441,11 +448,6 @@ impl Decoder {
     pub fn threads(&self) -> impl Iterator<Item = (ThreadId, &Cct)> {
         let single = self.threads.iter().map(|thread| (thread.id, &thread.tree));
         single.chain([(FOLDED, &self.folded)]).filter(|(_, tree)| !tree.is_empty())
-    }
-
-    /// Whether a thread is known to be virtual.
-    pub fn is_virtual(&self, thread: ThreadId) -> bool {
-        self.by_id.get(&thread).is_some_and(|index| self.threads[*index].run.is_some())
     }
 
     /// Threads that are in a root, and calls that are open there.
@@ -482,19 +484,5 @@ impl Decoder {
     /// How long threads were held up for one reason.
     pub fn pauses(&self, reason: PauseReason) -> PauseTotal {
         self.pauses[reason.number() as usize]
-    }
-}
-
-/// The innermost open call of a method above a base, and how many calls are above it.
-fn innermost(tree: &Cct, top: NodeId, base: NodeId, method: MethodId) -> Option<(NodeId, u64)> {
-    let mut at = top;
-    let mut above = 0;
-    loop {
-        let parent = tree.parent(at).filter(|_| at != base)?;
-        if tree.node(at).method() == method {
-            return Some((at, above));
-        }
-        above += 1;
-        at = parent;
     }
 }

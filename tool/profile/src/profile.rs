@@ -52,7 +52,7 @@ pub use clock::{Clock, ClockMode, ClockSource, Drift};
 pub use column::{Column, Columns};
 pub use completeness::{AtLeast, Unseen};
 pub use contention::{Blocked, ContendedLock, Contention, Holder, Leaver, LockKind, Unfinished, WaitPlace};
-pub(crate) use derived::{Ratio, derived};
+pub(crate) use derived::{How, Ratio, derived};
 pub use environment::Environment;
 pub use metric::{Amount, Extent, Metric, OTHER_WAITS, READY, RUNNING, STOPPED, Unit};
 pub use names::tell_apart;
@@ -275,7 +275,7 @@ pub struct Node {
     pub error_ns: u64,
     /// Uncertainty of `total_ns`.
     pub total_error_ns: u64,
-    /// Whether its self time was spent running or waiting, by samples; none of virtual threads.
+    /// Whether its self time was spent running or waiting, by samples.
     pub cpu: CpuSamples,
 }
 

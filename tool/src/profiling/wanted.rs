@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::time::Instant;
 
-use crate::cpu_share::scheduled;
+use crate::correction::ALL_VIRTUAL;
+use crate::cpu_share::{OsThread, scheduled};
 use crate::decode::Scheduled;
 
 /// What the threads that have been in a root have had of the processors, or waited for them, at some moments.
@@ -14,6 +15,8 @@ use crate::decode::Scheduled;
 pub(super) struct Wanted {
     tasks: PathBuf,
     threads: Vec<u32>,
+    /// Those of them that carry virtual threads: what these want is what all of them together do.
+    carriers: FxHashSet<u32>,
     read: Vec<(Instant, FxHashMap<u32, Scheduled>)>,
 }
 
@@ -25,11 +28,13 @@ impl Wanted {
     /// How often they are.
     const STEP: Duration = Duration::from_secs(1);
 
-    /// Nothing known yet of these threads, by the operating system's numbers, of the process with this pid.
-    pub(super) fn of(pid: u32, threads: impl Iterator<Item = u32>) -> Wanted {
-        let threads: Vec<u32> = threads.collect();
+    /// Nothing known yet of these threads of the process with this pid.
+    pub(super) fn of(pid: u32, threads: impl Iterator<Item = OsThread>) -> Wanted {
+        let threads: Vec<OsThread> = threads.collect();
         let threads = if threads.len() > Wanted::MOST { Vec::new() } else { threads };
-        Wanted { tasks: PathBuf::from(format!("/proc/{pid}/task")), threads, read: Vec::new() }
+        let carriers = threads.iter().filter(|of| of.thread.is_carrier()).map(|of| of.number).collect();
+        let threads = threads.iter().map(|of| of.number).collect();
+        Wanted { tasks: PathBuf::from(format!("/proc/{pid}/task")), threads, carriers, read: Vec::new() }
     }
 
     /// Of all threads of the process, from now on.
@@ -80,7 +85,11 @@ impl Wanted {
             let time = until.since(*before.get(thread)?);
             Some((*thread, Scheduled { ran_ns: part(time.ran_ns), queued_ns: part(time.queued_ns) }))
         };
-        after.iter().filter_map(wanted).collect()
+        let mut all: FxHashMap<u32, Scheduled> = after.iter().filter_map(wanted).collect();
+        for carrier in self.carriers.iter().filter_map(|carrier| all.remove(carrier)).collect::<Vec<_>>() {
+            all.entry(ALL_VIRTUAL).or_default().add(carrier);
+        }
+        all
     }
 }
 
@@ -96,6 +105,7 @@ mod tests {
         let wanted = Wanted {
             tasks: PathBuf::new(),
             threads: vec![7],
+            carriers: FxHashSet::default(),
             read: vec![at(0, 0), at(1, 900), at(2, 1_400), at(3, 1_900)],
         };
         let between = |from: u64, to: u64| {
@@ -104,6 +114,10 @@ mod tests {
         };
         assert_eq!(between(800, 2_800), Some(had(1_000)), "half of the time since it was known");
         assert_eq!(between(2_500, 3_500), Some(had(500)), "the last moments that are known");
+        let carried =
+            Wanted { carriers: [7].into_iter().collect(), read: wanted.read.clone(), ..Wanted::of(1, [].into_iter()) };
+        let until = start + Duration::from_secs(3);
+        assert_eq!(carried.between(start, until), FxHashMap::from_iter([(ALL_VIRTUAL, had(1_900))]));
         assert!(Wanted { read: vec![at(0, 5)], ..wanted }.between(start, start).is_empty());
     }
 }

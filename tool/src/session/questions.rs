@@ -90,7 +90,7 @@ impl Session {
 
     /// Who asks, if it is a thread of the graph.
     fn asker_of(&self, pending: &Pending) -> Option<(RequestId, ThreadId)> {
-        pending.thread.filter(|thread| self.inside.contains(thread)).map(|thread| (pending.request, thread))
+        pending.thread.filter(|thread| self.inside.contains_key(thread)).map(|thread| (pending.request, thread))
     }
 
     pub(super) async fn called(&mut self, mut pending: Pending) -> Result<(), SessionError> {
@@ -217,7 +217,7 @@ impl Session {
                 }
                 if let Some(number) = os_thread {
                     // This is the number by which it asks.
-                    self.inside.insert(ThreadId(number.into()));
+                    self.inside.insert(ThreadId(number.into()), thread);
                     if let Some(listener) = &self.os_threads {
                         // A listener that has ended needs no more threads.
                         let _ = listener.send(OsThread { thread, number });

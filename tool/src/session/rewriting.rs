@@ -79,7 +79,7 @@ impl Session {
                 return None;
             }
         };
-        let by_graph = thread.is_some_and(|thread| self.inside.contains(&thread));
+        let by_graph = thread.is_some_and(|thread| self.inside.contains_key(&thread));
         let occasion = class.map_or(Occasion::Loading { by_graph }, Occasion::Retransforming);
         let Requests { mut guards, others: mut requests } = self.graph.requests(occasion, loader, name, &file);
         self.mark_roots();

@@ -40,7 +40,8 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     int loadsTold;
     /** Since which beginning of counting {@link #allocated} holds: see {@link HeadwaterV1Allocation}. */
     int countedIn;
-    int padding;
+    /** Of a carrier: not 0 once the tool knows what the operating system calls it. */
+    int told;
     /** Writes into its carriers' chunks, and is forgotten whenever it leaves the call graph: there may be very many of these. */
     final boolean virtual;
     /** The thread has ended, or is virtual and outside the graph: may be dropped from the table. */

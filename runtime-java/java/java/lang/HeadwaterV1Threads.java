@@ -305,6 +305,10 @@ final class HeadwaterV1Threads {
             long key = ~U.getLong(on, TID);
             HeadwaterV1Thread carrier = find(key);
             if (carrier != null) {
+                if (carrier.told == 0) {
+                    carrier.told = 1;
+                    HeadwaterV1.started(on, key, false);
+                }
                 return carrier;
             }
             synchronized (HeadwaterV1.LOCK) {

@@ -29,6 +29,8 @@ const ENDS_OF_ALL: f64 = 1.0 / 6.0;
 const ENDS_OF_ANY: f64 = 2.0 / 3.0;
 /// Threads that are in roots for so much of the time are there all the time.
 const ALL_THE_TIME: f64 = 0.8;
+/// What virtual threads are all numbered by: the recorder has no number for any.
+pub const ALL_VIRTUAL: u32 = 0;
 /// What is longer is waiting, in standard deviations.
 pub(super) const CLEARLY: f64 = 2.0;
 
@@ -176,7 +178,8 @@ impl Placed {
         if found.is_empty() || counted_ns <= 0.0 || over_ns <= 0.0 {
             return None;
         }
-        // No thread is in a root for longer than it is watched.
+        // No thread is in a root for longer than it is watched. How many virtual ones there are nobody knows.
+        let threads = if wanted.contains_key(&ALL_VIRTUAL) { f64::INFINITY } else { threads };
         let in_roots_ns = counted_ns.min(threads * over_ns);
         let ends = if in_roots_ns > ALL_THE_TIME * threads * over_ns { ENDS_OF_ALL } else { ENDS_OF_ANY };
         let by_ends: f64 =

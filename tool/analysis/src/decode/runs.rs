@@ -1,5 +1,6 @@
 //! Virtual threads' runs, which come in pieces: held back until those before them have been seen.
 
+use headwater_protocol::ThreadId;
 use headwater_protocol::word::Run;
 
 use super::{ChunkCursor, Decoder, FOLD_AT, TimeBase};
@@ -16,6 +17,18 @@ pub(super) struct Held {
 }
 
 impl Decoder {
+    /// A virtual thread writes on a carrier.
+    pub(super) fn ride(&mut self, thread: ThreadId, carrier: ThreadId) {
+        self.carried.insert(carrier, thread);
+        let index = self.thread_index(thread);
+        self.threads[index].carrier = Some(carrier);
+    }
+
+    /// Whether a thread is known to be virtual.
+    pub fn is_virtual(&self, thread: ThreadId) -> bool {
+        self.by_id.get(&thread).is_some_and(|index| self.threads[*index].run.is_some())
+    }
+
     /// All chunks have been read once since the last time: runs that were seen before have no predecessors any more that
     /// were not.
     pub fn pass_done(&mut self) {

@@ -45,6 +45,8 @@ pub(super) struct Thread {
     pub(super) open: OpenInvocations,
     /// Of a virtual thread: the run that is being decoded.
     pub(super) run: Option<Run>,
+    /// Of a virtual thread: the carrier that it wrote on last.
+    pub(super) carrier: Option<ThreadId>,
     /// Its clock restarts at the next event.
     pub(super) restarts: bool,
     /// The latest sample: of which node, and whether the thread was running. It counts unless a pause of ours follows.
@@ -79,6 +81,7 @@ impl Thread {
             skipping: false,
             open: OpenInvocations::default(),
             run: None,
+            carrier: None,
             restarts: false,
             sampled: None,
             held: Vec::new(),
@@ -94,10 +97,29 @@ impl Thread {
         self.top == self.base
     }
 
+    /// It has written what has not been decoded yet.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     /// How many calls are open.
     pub(super) fn depth(&self) -> u64 {
         // Of a target that lies the base may be beside the top.
         self.tree.depth(self.top).saturating_sub(self.tree.depth(self.base))
+    }
+
+    /// The innermost open call of a method, and how many calls are above it.
+    pub(super) fn innermost(&self, method: MethodId) -> Option<(NodeId, u64)> {
+        let mut at = self.top;
+        let mut above = 0;
+        loop {
+            let parent = self.tree.parent(at).filter(|_| at != self.base)?;
+            if self.tree.node(at).method() == method {
+                return Some((at, above));
+            }
+            above += 1;
+            at = parent;
+        }
     }
 
     /// What has passed since the latest event, less the pauses.

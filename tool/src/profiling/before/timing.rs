@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::budget::Undisturbed;
 use crate::correction::MIN_CONTROLS;
+use crate::cpu_share::OsThread;
 use crate::decode::{Controls, Decoder, Scheduled};
 use crate::drain::Drain;
 use crate::profiling::jit::Compilers;
@@ -103,7 +104,7 @@ pub(in crate::profiling) async fn time_roots(
         tokio::select! {
             heard = session.hear() => heard?,
             _ = steps.tick() => {
-                let threads: Vec<u32> = session.os_threads().collect();
+                let threads: Vec<OsThread> = session.os_threads().collect();
                 let decoder = drain.copy().await;
                 if let Some(over) = phase.look(Instant::now(), decoder.controls(), pid, threads) {
                     break over;
@@ -136,7 +137,7 @@ impl Phase {
     }
 
     /// What is known by now, if that is enough, or nothing, if it will not be. These threads of the process have entered a root.
-    fn look(&mut self, now: Instant, seen: &RootTimes, pid: u32, threads: Vec<u32>) -> Option<Option<RootsTimed>> {
+    fn look(&mut self, now: Instant, seen: &RootTimes, pid: u32, threads: Vec<OsThread>) -> Option<Option<RootsTimed>> {
         let first = self.checkpoints[0].at;
         let passed = now - first;
         let Checkpoint { timed, .. } = &self.checkpoints[self.checkpoints.len() - 1];
@@ -209,6 +210,8 @@ fn count(times: &RootTimes, root: MethodId) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use headwater_protocol::ThreadId;
+
     use super::*;
 
     const ROOT: MethodId = MethodId(1);
@@ -230,7 +233,8 @@ mod tests {
         for step in 1.. {
             (0..calls(step)).for_each(|_| seen.entry(ROOT).or_default().add(took_ns(step)));
             let passed = STEP * step as u32;
-            let threads = is_entered(step).then_some(1).into_iter().collect();
+            let entered = OsThread { thread: ThreadId(1), number: 1 };
+            let threads = is_entered(step).then_some(entered).into_iter().collect();
             if let Some(timed) = phase.look(begun + passed, &seen, u32::MAX, threads) {
                 return (timed, phase.roughly().get(&ROOT).map(|calls| calls.call_ns), passed);
             }

@@ -86,3 +86,31 @@ fn virtual_threads_by_the_million_are_added_up() {
     assert_eq!(all.last().map(|(id, _)| *id), Some(FOLDED));
     assert_eq!((decoder.healed(), decoder.open_frames()[1]), (0, 0));
 }
+
+#[test]
+fn a_virtual_thread_runs_as_its_carrier_does_and_waits_while_another_is_there() {
+    let mut decoder = Decoder::new(DecodeOptions::default());
+    let mut carriers = [1, 2].map(|carrier| ChunkCursor::new(ThreadId(carrier), 0));
+    let look = |decoder: &mut Decoder, running: [bool; 2]| {
+        decoder.sample_unmounted();
+        [1, 2].map(|carrier| decoder.sample(ThreadId(carrier), || Some(running[carrier as usize - 1])))
+    };
+    let mut write = |decoder: &mut Decoder, carrier: usize, text| {
+        decoder.words(&mut carriers[carrier - 1], &words(text));
+        decoder.pass_done();
+        decoder.pass_done();
+    };
+    write(&mut decoder, 1, "1@7 *1@0 +2@10");
+    assert_eq!(look(&mut decoder, [true, true]), [true, false]);
+    write(&mut decoder, 1, "1@8 *1@20");
+    assert_eq!(look(&mut decoder, [true, true]), [true, false], "thread 8 has its carrier");
+    write(&mut decoder, 2, "2@7 -2@30");
+    assert_eq!(look(&mut decoder, [false, true]), [true, true], "thread 7 goes on elsewhere");
+    decoder.finish(100);
+    let samples = |(thread, tree): (ThreadId, &Cct)| {
+        let of_node = |(id, _): (NodeId, _)| (tree.cpu(id).samples, tree.cpu(id).running);
+        (thread.0, tree.nodes().skip(1).map(of_node).collect())
+    };
+    let seen: Vec<(u64, Vec<(u32, u32)>)> = decoder.threads().map(samples).collect();
+    assert_eq!(seen, [(7, vec![(1, 1), (2, 1)]), (8, vec![(2, 1)])]);
+}
