@@ -26,7 +26,7 @@ use crate::diff::condition::Judgements;
 use crate::diff::{self, Comparison, Pair, Presence};
 use crate::profile::column::Errors;
 use crate::profile::{
-    Amounts, Column, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Quantity, Ratio, Sampled, Tree,
+    Amounts, Column, How, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Quantity, Ratio, Sampled, Tree,
 };
 use crate::report::{json, text};
 use crate::snapshot::columns::{self, Other};
@@ -106,8 +106,8 @@ struct Shown {
 struct Quotient {
     of: String,
     by: String,
-    /// It is of what the first leaves of the second.
-    is_rest: bool,
+    /// How the first is to be taken.
+    how: How,
     /// What a quotient of one is.
     one: u64,
 }
@@ -117,7 +117,7 @@ impl Shown {
         let quotient = |ratio: &Ratio| Quotient {
             of: ratio.of.id.clone().into_owned(),
             by: ratio.by.id.clone().into_owned(),
-            is_rest: ratio.is_rest,
+            how: ratio.how,
             one: ratio.one,
         };
         let ratio = metric.quotient().map(quotient);

@@ -111,7 +111,7 @@ pub(crate) fn profile(
     let mut warnings = warnings(&facts, decoder, meaningless);
     warnings.extend(basis.warnings().into_iter().chain(uncalled));
     warnings.extend(known.values().any(|whole| whole.is_timed).then(|| handed_over(&merged)).flatten());
-    let lengthened = budget::lengthened(&references, waited_ns(decoder));
+    let lengthened = budget::lengthened(&references, waited_ns(decoder), clock.queued);
     let budget = facts.governor.as_ref().map(|governor| {
         // What a pair costs in the mean, by how much longer the roots' calls took.
         let in_place = |it: &Compared<'_>| in_place(it.roots.iter().copied(), &clock, it.reference);

@@ -11,7 +11,7 @@ use headwater_profile::profile::Clock;
 const DRIFT: f64 = 0.02;
 
 /// Of the time that threads stand in line for a processor, what it is in another run may be more or less by this part, as a standard deviation.
-const QUEUED: f64 = 0.5;
+pub const QUEUED: f64 = 0.5;
 
 /// What is left out of calls that cannot be compared may be wrong by this part, as a standard deviation.
 const LEFT_OUT: f64 = 0.2;

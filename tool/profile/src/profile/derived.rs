@@ -3,18 +3,32 @@
 //! They are defined here and nowhere else. What is divided are sums, of whatever a row stands for: the quotient of a method is no mean of its nodes'
 //! quotients, and nothing that adds up.
 
+use serde::Serialize;
+
 use super::{Amount, Metric, RUNNING, Unit};
 
 /// A share of one, in the numbers that metrics have: millionths.
 pub(crate) const ONE: u64 = 1_000_000;
+
+/// How the first of two metrics is to be taken that are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum How {
+    /// As it is.
+    Each,
+    /// As a part of the second, which may be less: what was waited is as it was recorded, and time as it is without the profile.
+    Part,
+    /// What it leaves of the second.
+    Rest,
+}
 
 /// A metric divided by another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ratio {
     pub(crate) of: Metric,
     pub(crate) by: Metric,
-    /// It is of what the first leaves of the second.
-    pub(crate) is_rest: bool,
+    /// How the first is to be taken.
+    pub(crate) how: How,
     /// What a quotient of one is written as.
     pub(crate) one: u64,
 }
@@ -33,7 +47,12 @@ impl Ratio {
         if by == 0 {
             return (0, 0);
         }
-        let of = if self.is_rest { by.saturating_sub(of) } else { of };
+        // By as much as a part is more than the whole, one of the two is wrong.
+        let (of, excess) = match self.how {
+            How::Each => (of, 0),
+            How::Part => (of.min(by), of.saturating_sub(by)),
+            How::Rest => (by.saturating_sub(of), 0),
+        };
         let part = |value: u64| {
             let quotient = u128::from(value) * u128::from(self.one) / u128::from(by);
             u64::try_from(quotient).unwrap_or(u64::MAX)
@@ -42,6 +61,7 @@ impl Ratio {
             0 => of_error,
             _ => (of_error as f64).hypot(of as f64 / by as f64 * by_error as f64).round() as u64,
         };
+        let error = error.max(excess);
         (part(of), part(error))
     }
 }
@@ -66,19 +86,19 @@ pub(crate) fn derived(metrics: &[Metric]) -> Vec<Metric> {
 
 fn a_call(of: &Metric, calls: &Metric) -> Metric {
     let (unit, one) = if of.unit == Unit::Count { (Unit::Share, ONE) } else { (of.unit, 1) };
-    let ratio = Ratio { of: of.clone(), by: calls.clone(), is_rest: false, one };
+    let ratio = Ratio { of: of.clone(), by: calls.clone(), how: How::Each, one };
     let about = format!("Of {}, how much there is for each call.", of.title);
     Metric::ratio(format!("{}-per-call", of.id), format!("{} a call", of.title), unit, about, ratio)
 }
 
 fn share(of: &Metric, time: &Metric) -> Metric {
-    let ratio = Ratio { of: of.clone(), by: time.clone(), is_rest: false, one: ONE };
+    let ratio = Ratio { of: of.clone(), by: time.clone(), how: How::Part, one: ONE };
     let about = format!("Which part {} is of {}.", of.title, time.title);
     Metric::ratio(format!("{}-share", of.id), format!("{} as a part", of.title), Unit::Share, about, ratio)
 }
 
 fn waited(running: &Metric, time: &Metric) -> Metric {
-    let ratio = Ratio { of: running.clone(), by: time.clone(), is_rest: true, one: ONE };
+    let ratio = Ratio { of: running.clone(), by: time.clone(), how: How::Rest, one: ONE };
     let about = "Which part of the time threads waited, in whatever: all but what they ran.".to_owned();
     Metric::ratio("wait-share".to_owned(), "waiting as a part".to_owned(), Unit::Share, about, ratio)
 }
@@ -167,6 +187,16 @@ mod tests {
     }
 
     #[test]
+    fn no_part_is_more_than_the_whole() {
+        // What was waited while it was recorded, of what that takes without the profile.
+        let profile = profile();
+        let [of, by] = ["alloc", "running"].map(|id| profile.metric(id).expect("there"));
+        let parts = Ratio { of, by, how: How::Part, one: ONE };
+        assert_eq!(parts.quotient((1_480, 10), (1_000, 20)), (ONE, 48 * ONE / 100));
+        assert_eq!(parts.quotient((500, 10), (1_000, 0)), (ONE / 2, ONE / 100));
+    }
+
+    #[test]
     fn nothing_by_nothing_is_nothing_and_much_does_not_overflow() {
         let mut profile = profile();
         profile.merged.nodes[1] = Node { calls: 0, self_ns: 0, total_ns: 0, ..profile.merged.nodes[1] };
@@ -174,7 +204,7 @@ mod tests {
             assert_eq!(amount(&profile, &metric.id, 1), Amount::default(), "{}", metric.id);
         }
         let ratio =
-            Ratio { of: profile.metrics()[0].clone(), by: profile.metrics()[1].clone(), is_rest: false, one: ONE };
+            Ratio { of: profile.metrics()[0].clone(), by: profile.metrics()[1].clone(), how: How::Each, one: ONE };
         assert_eq!(ratio.quotient((u64::MAX, u64::MAX), (1, 1)), (u64::MAX, u64::MAX));
     }
 }

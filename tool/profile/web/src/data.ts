@@ -181,7 +181,7 @@ export interface Metric {
   /** Where its values are; columns are in the order of their metrics. */
   place: "time" | "calls" | "thrown" | "column" | "ratio";
   /** Of what two it is the quotient, or of what the first leaves of the second. */
-  ratio?: { of: string; by: string; is_rest: boolean; one: number };
+  ratio?: { of: string; by: string; how: "each" | "part" | "rest"; one: number };
 }
 
 export interface DiffFacts extends Facts {

@@ -95,7 +95,8 @@ export function splitAt(quantity: string): ["own" | "total", string] {
 /** As the tool divides: whole numbers, and nothing by nothing is nothing. */
 function quotient({ ratio }: Metric, of: number, by: number): number {
   if (by === 0) return 0;
-  return part(ratio!.is_rest ? Math.max(0, by - of) : of, ratio!.one, by);
+  const taken = { each: of, part: Math.min(of, by), rest: Math.max(0, by - of) }[ratio!.how];
+  return part(taken, ratio!.one, by);
 }
 
 /** Self times in parts that add up to them: see tool/profile/src/profile/parts.rs. */
