@@ -214,9 +214,11 @@ impl Process {
     /// Closes its standard input and waits for its end; the rest of its output.
     pub fn finish(mut self) -> Finished {
         drop(self.stdin.take());
-        let stdout = drain(&self.stdout);
-        let stderr = drain(&self.stderr);
-        let (Some(stdout), Some(stderr)) = (stdout, stderr) else { self.fail("the end of the output") };
+        let (stdout, has_ended) = drain(&self.stdout);
+        let (stderr, have_errors_ended) = drain(&self.stderr);
+        if !(has_ended && have_errors_ended) {
+            panic!("its output never ended.\nseen: {stdout:#?}\nerrors: {stderr:#?}");
+        }
         let status = self.child.wait().expect("it has ended");
         Finished { status, stdout, stderr }
     }
@@ -259,13 +261,12 @@ fn lines_of(stream: impl std::io::Read + Send + 'static) -> Receiver<String> {
 }
 
 /// All lines up to the end of the stream; `None` when that does not come.
-fn drain(from: &Receiver<String>) -> Option<Vec<String>> {
+fn drain(from: &Receiver<String>) -> (Vec<String>, bool) {
     let mut lines = Vec::new();
     loop {
         match Patience::default().receive(from) {
             Ok(line) => lines.push(line),
-            Err(RecvTimeoutError::Disconnected) => return Some(lines),
-            Err(RecvTimeoutError::Timeout) => return None,
+            Err(error) => return (lines, error == RecvTimeoutError::Disconnected),
         }
     }
 }
