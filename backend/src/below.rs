@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::ClassId;
-use headwater_protocol::message::{MethodRef, Seen, SeenCall};
+use headwater_protocol::message::{MethodRef, SampledCall, StackSamples};
 use jni::sys::jmethodID;
 
 use crate::jni_env::Jni;
@@ -30,7 +30,7 @@ struct Known {
 }
 
 /// Looks at all threads' stacks so often: what was below the outermost calls of one of these methods, and on how many stacks each class was.
-pub fn sample(jni: Jni, target: &Target, roots: &[MethodRef], looks: u32) -> Result<Seen, Error> {
+pub fn sample(jni: Jni, target: &Target, roots: &[MethodRef], looks: u32) -> Result<StackSamples, Error> {
     let mut known: HashMap<jmethodID, Option<Known>> = HashMap::new();
     let known_of = |method: jmethodID| {
         let class = target.jvmti.declaring_class(method).ok()?;
@@ -43,7 +43,7 @@ pub fn sample(jni: Jni, target: &Target, roots: &[MethodRef], looks: u32) -> Res
             may_be_root && target.classes.reference(jni, method).is_some_and(|method| roots.contains(&method));
         Some(Known { class, is_root, told: None })
     };
-    let (mut seen, mut calls, mut paused) = (Seen::default(), Calls::default(), Duration::ZERO);
+    let (mut seen, mut calls, mut paused) = (StackSamples::default(), Calls::default(), Duration::ZERO);
     let mut classes: HashMap<ClassId, u32> = HashMap::new();
     for look in 0..looks {
         if look > 0 {
@@ -68,7 +68,7 @@ pub fn sample(jni: Jni, target: &Target, roots: &[MethodRef], looks: u32) -> Res
                     u32::try_from(seen.methods.len() - 1).ok()
                 });
                 call.told = told;
-                by = told.and_then(|method| calls.place(SeenCall { by, method })).or(by);
+                by = told.and_then(|method| calls.place(SampledCall { by, method })).or(by);
             }
             below.sort_unstable();
             below.dedup();
@@ -84,13 +84,13 @@ pub fn sample(jni: Jni, target: &Target, roots: &[MethodRef], looks: u32) -> Res
 /// Calls, each once behind the one that made it.
 #[derive(Debug, Default)]
 struct Calls {
-    all: Vec<SeenCall>,
-    places: HashMap<SeenCall, u32>,
+    all: Vec<SampledCall>,
+    places: HashMap<SampledCall, u32>,
 }
 
 impl Calls {
     /// A call's place; `None` where there are too many.
-    fn place(&mut self, call: SeenCall) -> Option<u32> {
+    fn place(&mut self, call: SampledCall) -> Option<u32> {
         if let Some(place) = self.places.get(&call) {
             return Some(*place);
         }
@@ -108,13 +108,13 @@ mod tests {
     #[test]
     fn a_call_that_was_seen_twice_has_one_place_and_there_are_only_so_many() {
         let mut calls = Calls::default();
-        let root = calls.place(SeenCall { by: None, method: 0 });
-        let callee = SeenCall { by: root, method: 1 };
+        let root = calls.place(SampledCall { by: None, method: 0 });
+        let callee = SampledCall { by: root, method: 1 };
         assert_eq!((root, calls.place(callee), calls.place(callee)), (Some(0), Some(1), Some(1)));
         for method in 2..MOST_CALLS as u32 {
-            assert_eq!(calls.place(SeenCall { by: root, method }), Some(method));
+            assert_eq!(calls.place(SampledCall { by: root, method }), Some(method));
         }
-        assert_eq!(calls.place(SeenCall { by: callee.by, method: 0 }), None);
+        assert_eq!(calls.place(SampledCall { by: callee.by, method: 0 }), None);
         assert_eq!((calls.place(callee), calls.all.len()), (Some(1), MOST_CALLS));
     }
 }

@@ -16,7 +16,7 @@ mod optional_bytes;
 mod stacks;
 
 pub use greeting::{Greeting, Internal, Standing, Welcome};
-pub use stacks::{Frame, RunningCall, Seen, SeenCall, ThreadStack, Walked, WalkedThread};
+pub use stacks::{Frame, RunningCall, SampledCall, StackSamples, ThreadStack, Walked, WalkedThread};
 
 /// Request numbers; each side counts its own.
 pub type RequestId = u64;
@@ -218,7 +218,7 @@ pub enum Reply {
     /// To [`Command::ListStacks`].
     Stacks(Vec<ThreadStack>),
     /// To [`Command::Sample`].
-    Sampled(Seen),
+    Sampled(StackSamples),
     /// To [`Command::EndWalk`].
     Walked(Walked),
     /// To [`Command::Stop`].

@@ -11,7 +11,7 @@
 //! `PAUSE`: id is a [`PauseReason`], payload a duration in ns to be taken off the thread's clock; it lies entirely
 //! between the event before and the event after it.
 //! The same kind with the id of a [`Counter`] or of a [`Handover`]: a count for the method on top, or work that changes hands. With that
-//! of a [`Wait`], its payload is a time again.
+//! of a [`ProbedWait`], its payload is a time again.
 //! `CONTROL`: id is a root, payload how long a call of it took that was not recorded.
 //! `THREAD`: the thread that the following words belong to, in the lower 36 bits, and the number of its run in the 25 above.
 //!
@@ -22,7 +22,7 @@ use crate::{MethodId, ThreadId};
 
 mod counters;
 
-pub use counters::{Counter, Counting, Made, SITE_BITS, SIZE_BITS, SIZE_UNIT, WAIT_BEGINS, WAIT_ENDS, Wait};
+pub use counters::{Counter, Counting, Made, ProbedWait, SITE_BITS, SIZE_BITS, SIZE_UNIT, WAIT_BEGINS, WAIT_ENDS};
 
 /// Bits of the payload (time in ns since the chunk's base: 36 minutes).
 pub const PAYLOAD_BITS: u32 = 41;
@@ -164,7 +164,7 @@ pub enum Event {
     /// The thread begins to wait, or has waited.
     Wait {
         /// In what.
-        wait: Wait,
+        wait: ProbedWait,
         /// Whether it begins.
         begins: bool,
         /// Since the chunk's base.
@@ -225,7 +225,7 @@ impl Event {
             KIND_ROOT => Event::Enter { method, time_ns: payload, root: true },
             KIND_EXIT => Event::Exit { method, time_ns: payload, thrown: false },
             KIND_THROW => Event::Exit { method, time_ns: payload, thrown: true },
-            KIND_PAUSE => match (Handover::of(id), Counter::of(id), Wait::of(id)) {
+            KIND_PAUSE => match (Handover::of(id), Counter::of(id), ProbedWait::of(id)) {
                 (Some(what), ..) => Event::Handover { what, link: payload },
                 (_, Some(counter), _) => Event::Count { counter, value: payload },
                 (_, _, Some((wait, begins))) => Event::Wait { wait, begins, time_ns: payload },
@@ -281,8 +281,8 @@ mod tests {
             Event::Handover { what: Handover::Submit, link: MAX_PAYLOAD },
             Event::Handover { what: Handover::End, link: 0 },
             Event::Control { method, duration_ns: 5 },
-            Event::Wait { wait: Wait::Parked, begins: true, time_ns: MAX_PAYLOAD },
-            Event::Wait { wait: Wait::File, begins: false, time_ns: 0 },
+            Event::Wait { wait: ProbedWait::Parked, begins: true, time_ns: MAX_PAYLOAD },
+            Event::Wait { wait: ProbedWait::File, begins: false, time_ns: 0 },
             Event::Thread { thread: ThreadId(0), run: None },
             Event::Thread { thread: ThreadId(MAX_THREAD), run: Run::new(1) },
             Event::Thread { thread: ThreadId(1), run: Run::new(u32::MAX) },

@@ -24,7 +24,7 @@ use crate::instructions::{RETURN, Scan};
 use crate::layout::{Held, Layout, Plan, Shift};
 use crate::paths::{BlockTypes, Handler, Paths, Row};
 use crate::places::{Failure, Places};
-use crate::probes::{Caller, Instructions, Place, Probes, Refused, Request};
+use crate::probes::{Caller, Instructions, ProbeSite, Probes, Refused, Request};
 use crate::regions::{self, Chains};
 use crate::types::State;
 use crate::walk::Walk;
@@ -83,17 +83,17 @@ pub fn instrument_class(class: &ClassFile<'_>, probes: &Probes<'_>, requests: &[
 }
 
 /// Outer regions come first.
-fn rank(place: Place) -> u32 {
+fn rank(place: ProbeSite) -> u32 {
     match place {
-        Place::Method => 1,
-        Place::Wait { call: None } | Place::Constructed => 2,
-        Place::Lines { .. } => 3,
+        ProbeSite::Method => 1,
+        ProbeSite::Wait { call: None } | ProbeSite::Constructed => 2,
+        ProbeSite::Lines { .. } => 3,
         // Around the method's own probes: what is told first is not the method's time.
-        Place::Around { call: None, .. } => 0,
-        Place::Call { .. } | Place::Around { call: Some(_), .. } | Place::Wait { call: Some(_) } => 4,
-        Place::Allocation { .. } => 5,
-        Place::FirstArgument | Place::Argument { .. } => 6,
-        Place::Before { .. } | Place::Receiver { .. } => 7,
+        ProbeSite::Around { call: None, .. } => 0,
+        ProbeSite::Call { .. } | ProbeSite::Around { call: Some(_), .. } | ProbeSite::Wait { call: Some(_) } => 4,
+        ProbeSite::Allocation { .. } => 5,
+        ProbeSite::FirstArgument | ProbeSite::Argument { .. } => 6,
+        ProbeSite::Before { .. } | ProbeSite::Receiver { .. } => 7,
     }
 }
 
@@ -224,14 +224,14 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
         let shifts = std::mem::take(&mut self.shifts);
         let layout = Layout::new(&code, &self.scan, &self.plan, shifts).map_err(all)?;
         // An object and an id, or an id alone; below them what is returned, or an exception.
-        let around = requests.iter().any(|it| matches!(it.place, Place::Around { .. } | Place::Constructed));
+        let around = requests.iter().any(|it| matches!(it.place, ProbeSite::Around { .. } | ProbeSite::Constructed));
         let more = match counts {
             // A token, and two longs that are added.
             true => 5,
             false => 1 + u16::from(inserts || around || !self.plan.held.is_empty()),
         };
         // An array, what is told of it, and an id.
-        let allocates = requests.iter().any(|it| matches!(it.place, Place::Allocation { .. }));
+        let allocates = requests.iter().any(|it| matches!(it.place, ProbeSite::Allocation { .. }));
         let more = if allocates { more.max(3) } else { more };
         // What leaves the method is passed on.
         let more = more + u16::from(sees);

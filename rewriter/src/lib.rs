@@ -46,4 +46,4 @@ pub use instructions::Instruction;
 pub use instrument::{Rewritten, instrument, instrument_class, reassemble};
 pub use lambdas::{Lambda, lambdas};
 pub use likelihood::Likelihood;
-pub use probes::{Around, Exceptions, Instructions, Place, Probes, Refused, Request};
+pub use probes::{Around, Exceptions, Instructions, ProbeSite, Probes, Refused, Request};

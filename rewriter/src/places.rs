@@ -12,7 +12,7 @@ use crate::instructions::{
 };
 use crate::layout::{Held, Piece, Plan};
 use crate::paths::Slot;
-use crate::probes::{Caller, Instructions, Place, Probe, Push, Request};
+use crate::probes::{Caller, Instructions, Probe, ProbeSite, Push, Request};
 use crate::regions::Region;
 use crate::types::{self, Type};
 use crate::walk::Walk;
@@ -61,31 +61,33 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
         self.find_blocks(requests)?;
         for (index, request) in requests.iter().enumerate() {
             let ranges = match request.place {
-                Place::Method => Ok(vec![(0, self.walk.code.len())]),
-                Place::Lines { first, last } => self.lines(first, last),
-                Place::Call { offset } => self.call(offset),
-                Place::Allocation { offset } => {
+                ProbeSite::Method => Ok(vec![(0, self.walk.code.len())]),
+                ProbeSite::Lines { first, last } => self.lines(first, last),
+                ProbeSite::Call { offset } => self.call(offset),
+                ProbeSite::Allocation { offset } => {
                     let piece = self.allocation(offset, request.id).map_err(|why| (Some(index), why))?;
                     pieces.push(piece);
                     continue;
                 }
-                Place::Before { offset } => {
+                ProbeSite::Before { offset } => {
                     let piece = self.before(offset, request.id).map_err(|why| (Some(index), why))?;
                     pieces.push((offset, Slot::All, piece));
                     continue;
                 }
-                Place::Receiver { offset } => {
+                ProbeSite::Receiver { offset } => {
                     let piece = self.receiver(offset, request.id).map_err(|why| (Some(index), why))?;
                     pieces.push((offset, Slot::All, piece));
                     continue;
                 }
-                Place::Around { call: Some(offset), .. } | Place::Wait { call: Some(offset) } => self.call(offset),
-                Place::Around { call: None, .. } | Place::Wait { call: None } | Place::Constructed => {
+                ProbeSite::Around { call: Some(offset), .. } | ProbeSite::Wait { call: Some(offset) } => {
+                    self.call(offset)
+                }
+                ProbeSite::Around { call: None, .. } | ProbeSite::Wait { call: None } | ProbeSite::Constructed => {
                     Ok(vec![(0, self.walk.code.len())])
                 }
-                Place::FirstArgument | Place::Argument { .. } => {
+                ProbeSite::FirstArgument | ProbeSite::Argument { .. } => {
                     let piece = match request.place {
-                        Place::Argument { local } => self.argument(local, request.id),
+                        ProbeSite::Argument { local } => self.argument(local, request.id),
                         _ => self.first_argument(request.id),
                     };
                     pieces.push((0, Slot::Fall, piece.map_err(|why| (Some(index), why))?));
@@ -93,14 +95,14 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
                 }
             };
             let region = ranges.and_then(|ranges| match request.place {
-                Place::Around { local, .. } => self.around(ranges, local, request.id),
-                Place::Wait { .. } => self.waiting(ranges, request.id),
-                Place::Constructed => self.constructed(ranges, request.id),
-                Place::Method => self.method(ranges, request.id),
+                ProbeSite::Around { local, .. } => self.around(ranges, local, request.id),
+                ProbeSite::Wait { .. } => self.waiting(ranges, request.id),
+                ProbeSite::Constructed => self.constructed(ranges, request.id),
+                ProbeSite::Method => self.method(ranges, request.id),
                 place => self.region(ranges, place, request.id),
             });
             let region = region.map_err(|why| (Some(index), why))?;
-            if matches!(request.place, Place::Lines { .. }) {
+            if matches!(request.place, ProbeSite::Lines { .. }) {
                 // Whichever comes later lies within, or there is no telling them apart.
                 let nests = |other: &Region| region.nests_in(other) || other.nests_in(&region);
                 if !regions[regions.len() - lines..].iter().all(nests) {
@@ -111,7 +113,7 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
             regions.push(region);
         }
         pieces.extend(self.counting().map_err(|why| (None, why))?);
-        if requests.iter().any(|request| request.place == Place::Method) {
+        if requests.iter().any(|request| request.place == ProbeSite::Method) {
             pieces.extend(self.handlers().map_err(|why| (None, why))?);
         }
         Ok((regions, pieces))
@@ -126,7 +128,7 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
         let mut wanted = false;
         for (index, request) in requests.iter().enumerate() {
             wanted |= request.place.has_instructions();
-            if let Place::Lines { first, last } = request.place {
+            if let ProbeSite::Lines { first, last } = request.place {
                 regions.push(self.lines(first, last).map_err(|why| (Some(index), why))?);
             }
         }
@@ -218,7 +220,7 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
     }
 
     /// Part of a method, which control may enter more than once.
-    fn region(&mut self, ranges: Vec<(u32, u32)>, place: Place, id: u32) -> Result<Region, Refusal> {
+    fn region(&mut self, ranges: Vec<(u32, u32)>, place: ProbeSite, id: u32) -> Result<Region, Refusal> {
         let executed = if place.has_instructions() { self.executed(&ranges)? } else { None };
         let push = Push::new(id, self.appended)?;
         let mut call =

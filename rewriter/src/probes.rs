@@ -98,7 +98,7 @@ pub struct Around<'p> {
 
 /// What is probed in a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ProbeSite {
     /// All of it: entry, and every exit.
     Method,
     /// A region of its code: all instructions that belong to lines of the source.
@@ -152,10 +152,10 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl ProbeSite {
     /// Whether what is executed there can be counted for it. A single call's instruction counts as its method's.
     pub(crate) fn has_instructions(self) -> bool {
-        matches!(self, Place::Method | Place::Lines { .. })
+        matches!(self, ProbeSite::Method | ProbeSite::Lines { .. })
     }
 }
 
@@ -167,13 +167,13 @@ pub struct Request {
     /// What the probes are called with.
     pub id: u32,
     /// Where.
-    pub place: Place,
+    pub place: ProbeSite,
 }
 
 impl Request {
     /// A method's entry and exits.
     pub fn method(method_index: usize, id: u32) -> Request {
-        Request { method_index, id, place: Place::Method }
+        Request { method_index, id, place: ProbeSite::Method }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Behind each allocation a probe is told what was made, without getting it, before its constructor is called; verified on every JDK.
 
 use headwater_rewriter::{
-    AllocationSite, ClassFile, Instructions, Place, Probes, Refusal, Request, allocation_sites, instrument,
+    AllocationSite, ClassFile, Instructions, ProbeSite, Probes, Refusal, Request, allocation_sites, instrument,
 };
 use headwater_tests::{Scratch, compile_text, jdks};
 
@@ -66,7 +66,7 @@ fn requests(class: &ClassFile<'_>, name: &str) -> Vec<Request> {
     let sites = sites.map(|(AllocationSite { offset, .. }, id)| Request {
         method_index,
         id,
-        place: Place::Allocation { offset },
+        place: ProbeSite::Allocation { offset },
     });
     sites.chain([Request::method(method_index, 20)]).collect()
 }
@@ -137,8 +137,8 @@ fn where_nothing_is_made_or_nothing_is_called_requests_are_refused() {
     let bytes = std::fs::read(classes.file("Derived.class")).expect("a class file");
     let class = ClassFile::parse(&bytes).expect("javac's");
     let [made, method] = requests(&class, "<init>")[..] else { panic!("one allocation") };
-    let nowhere = Request { id: 3, place: Place::Allocation { offset: 0 }, ..made };
-    let behind = Request { id: 4, place: Place::Allocation { offset: 99_999 }, ..made };
+    let nowhere = Request { id: 3, place: ProbeSite::Allocation { offset: 0 }, ..made };
+    let behind = Request { id: 4, place: ProbeSite::Allocation { offset: 99_999 }, ..made };
     let refused = |probes: &Probes<'_>| {
         let rewritten = instrument(&bytes, probes, &[made, nowhere, behind, method]).expect("javac's");
         rewritten.refused.into_iter().map(|refused| (refused.request.id, refused.refusal)).collect::<Vec<_>>()

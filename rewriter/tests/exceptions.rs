@@ -1,6 +1,6 @@
 //! Exceptions are seen where they are made, where handlers of probed methods begin, and where they leave these, verified on every JDK.
 
-use headwater_rewriter::{ClassFile, Exceptions, Instructions, Place, Probes, Request, instrument};
+use headwater_rewriter::{ClassFile, Exceptions, Instructions, ProbeSite, Probes, Request, instrument};
 use headwater_tests::{compile_text, jdks};
 
 const PROBES: Probes<'static> =
@@ -59,12 +59,13 @@ class Main {
 fn traced(instructions: Instructions) {
     for jdk in jdks() {
         let classes = compile_text(&jdk, SOURCE);
-        for (name, requested) in [("Main", &[("raise", Place::Method)][..]), ("Bad", &[("<init>", Place::Constructed)])]
+        for (name, requested) in
+            [("Main", &[("raise", ProbeSite::Method)][..]), ("Bad", &[("<init>", ProbeSite::Constructed)])]
         {
             let file = classes.path().join(name).with_extension("class");
             let bytes = std::fs::read(&file).expect("a class file");
             let class = ClassFile::parse(&bytes).expect("javac's class files are sound");
-            let request = |(name, place): &(&str, Place)| {
+            let request = |(name, place): &(&str, ProbeSite)| {
                 let methods = class.methods().iter().filter(|method| *method.name() == **name);
                 methods.map(|it| Request { method_index: it.index, id: 0, place: *place }).collect::<Vec<_>>()
             };
@@ -101,7 +102,7 @@ fn what_is_no_constructor_constructs_nothing() {
     let bytes = std::fs::read(classes.path().join("Main.class")).expect("a class file");
     let class = ClassFile::parse(&bytes).expect("javac's class files are sound");
     let raise = class.methods().iter().find(|method| *method.name() == *"raise").expect("is there");
-    let request = Request { method_index: raise.index, id: 0, place: Place::Constructed };
+    let request = Request { method_index: raise.index, id: 0, place: ProbeSite::Constructed };
     let rewritten = instrument(&bytes, &PROBES, &[request]).expect("readable");
     assert_eq!(rewritten.refused.len(), 1);
     assert_eq!(rewritten.bytes, bytes);

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use headwater_rewriter::{Around, ClassFile, Place, Probes, Refusal, Request, Rewritten, instrument};
+use headwater_rewriter::{Around, ClassFile, ProbeSite, Probes, Refusal, Request, Rewritten, instrument};
 use headwater_tests::{Jdk, Scratch, compile_text, jdks};
 
 const PROBES: Probes<'static> = Probes {
@@ -128,7 +128,7 @@ fn at_opcodes(class: &ClassFile<'_>, name: &str, opcodes: &[u8], first: u32) -> 
     let found = code.instructions().filter(|instruction| opcodes.contains(&instruction.opcode));
     let requests = found.zip(first..).map(|(instruction, id)| {
         let offset = instruction.offset;
-        Request { method_index, id, place: Place::Call { offset } }
+        Request { method_index, id, place: ProbeSite::Call { offset } }
     });
     requests.collect()
 }
@@ -166,8 +166,8 @@ fn a_region_of_lines_is_entered_and_left_by_every_way() {
     for jdk in jdks() {
         let classes = compile_text(&jdk, SOURCE);
         let rewritten = rewrite(&classes, "Places.class", |class| {
-            let region = Place::Lines { first: line("// first"), last: line("// last") };
-            let only = Place::Lines { first: line("// loop"), last: line("// loop") };
+            let region = ProbeSite::Lines { first: line("// first"), last: line("// last") };
+            let only = ProbeSite::Lines { first: line("// loop"), last: line("// loop") };
             let method = method_index(class, "region");
             vec![
                 Request { method_index: method, id: 1, place: region },
@@ -243,11 +243,11 @@ fn what_is_not_there_is_refused_and_the_rest_is_done() {
         let method_index = method_index(class, "loop");
         let (first, last) = (line("// loop"), line("// loop") + 1);
         vec![
-            Request { method_index, id: 1, place: Place::Lines { first: 60_000, last: 60_001 } },
-            Request { method_index, id: 2, place: Place::Call { offset: 1 } },
-            Request { method_index, id: 3, place: Place::Allocation { offset: 99_999 } },
-            Request { method_index, id: 4, place: Place::Lines { first, last } },
-            Request { method_index: 999, id: 5, place: Place::Method },
+            Request { method_index, id: 1, place: ProbeSite::Lines { first: 60_000, last: 60_001 } },
+            Request { method_index, id: 2, place: ProbeSite::Call { offset: 1 } },
+            Request { method_index, id: 3, place: ProbeSite::Allocation { offset: 99_999 } },
+            Request { method_index, id: 4, place: ProbeSite::Lines { first, last } },
+            Request { method_index: 999, id: 5, place: ProbeSite::Method },
         ]
     });
     let refused: Vec<_> =
@@ -267,9 +267,9 @@ fn line_regions_that_cross_are_refused() {
     let rewritten = rewrite(&classes, "Places.class", |class| {
         let method_index = method_index(class, "region");
         vec![
-            Request { method_index, id: 1, place: Place::Lines { first, last: last - 3 } },
-            Request { method_index, id: 2, place: Place::Lines { first: first + 3, last } },
-            Request { method_index, id: 3, place: Place::Lines { first: first + 1, last: first + 1 } },
+            Request { method_index, id: 1, place: ProbeSite::Lines { first, last: last - 3 } },
+            Request { method_index, id: 2, place: ProbeSite::Lines { first: first + 3, last } },
+            Request { method_index, id: 3, place: ProbeSite::Lines { first: first + 1, last: first + 1 } },
         ]
     });
     let refused: Vec<_> =
@@ -299,7 +299,7 @@ fn a_first_argument_is_handed_out_when_its_method_is_entered() {
     let file = classes.path().join("Main.class");
     let bytes = std::fs::read(&file).expect("a class file");
     let class = ClassFile::parse(&bytes).expect("javac's class files are sound");
-    let first = |name, id| Request { method_index: method_index(&class, name), id, place: Place::FirstArgument };
+    let first = |name, id| Request { method_index: method_index(&class, name), id, place: ProbeSite::FirstArgument };
     let requests =
         [first("loop", 5), first("of", 6), first("all", 7), first("no", 8), first("<init>", 9), first("number", 10)];
     let rewritten = instrument(&bytes, &probes, &requests).expect("readable");
@@ -358,14 +358,14 @@ fn arguments_are_handed_out_and_both_ends_of_what_is_done_for_an_object_and_of_w
         let local = code.loaded_before(offset).expect("javac loads the receiver last");
         let at = |name, id, place| Request { method_index: method_index(&class, name), id, place };
         let requests = [
-            at("work", 7, Place::Around { call: None, local: 0 }),
-            at("work", 5, Place::Wait { call: None }),
-            at("work", 8, Place::Argument { local: 5 }),
-            at("call", 9, Place::Around { call: Some(offset), local }),
-            at("call", 6, Place::Wait { call: Some(offset) }),
-            at("<init>", 10, Place::Around { call: None, local: 0 }),
-            at("<init>", 11, Place::Argument { local: 0 }),
-            at("call", 12, Place::Argument { local: 99 }),
+            at("work", 7, ProbeSite::Around { call: None, local: 0 }),
+            at("work", 5, ProbeSite::Wait { call: None }),
+            at("work", 8, ProbeSite::Argument { local: 5 }),
+            at("call", 9, ProbeSite::Around { call: Some(offset), local }),
+            at("call", 6, ProbeSite::Wait { call: Some(offset) }),
+            at("<init>", 10, ProbeSite::Around { call: None, local: 0 }),
+            at("<init>", 11, ProbeSite::Argument { local: 0 }),
+            at("call", 12, ProbeSite::Argument { local: 99 }),
         ];
         let rewritten = instrument(&bytes, &probes, &requests).expect("readable");
         let mut refused: Vec<u32> = rewritten.refused.iter().map(|refused| refused.request.id).collect();
@@ -417,11 +417,11 @@ fn a_probe_before_a_call_runs_on_every_way_to_it() {
     let before = sites.iter().enumerate().map(|(number, site)| Request {
         method_index: index,
         id: number as u32 + 1,
-        place: Place::Before { offset: site.offset },
+        place: ProbeSite::Before { offset: site.offset },
     });
     let mut requests: Vec<Request> = before.collect();
-    requests.push(Request { method_index: index, id: 0, place: Place::Method });
-    requests.push(Request { method_index: index, id: 99, place: Place::Before { offset: 60_000 } });
+    requests.push(Request { method_index: index, id: 0, place: ProbeSite::Method });
+    requests.push(Request { method_index: index, id: 99, place: ProbeSite::Before { offset: 60_000 } });
     let rewritten = instrument(&bytes, &probes, &requests).expect("readable");
     let refused: Vec<u32> = rewritten.refused.iter().map(|refused| refused.request.id).collect();
     assert_eq!(refused, [99], "there is no such instruction");

@@ -1,6 +1,6 @@
 //! Receivers of calls, handed out before the calls are made: whatever the arguments are, they are the same afterwards.
 
-use headwater_rewriter::{CallKind, ClassFile, Place, Probes, Request, instrument};
+use headwater_rewriter::{CallKind, ClassFile, ProbeSite, Probes, Request, instrument};
 use headwater_tests::{compile_text, jdks};
 
 #[test]
@@ -57,11 +57,11 @@ fn a_call_is_told_what_it_is_made_on_and_gets_its_arguments() {
             requests.extend(virtuals.map(|site| Request {
                 method_index: method.index,
                 id: 70_000 + site.offset,
-                place: Place::Receiver { offset: site.offset },
+                place: ProbeSite::Receiver { offset: site.offset },
             }));
             requests.push(Request::method(method.index, 1));
             let made = sites.iter().find(|site| site.kind == CallKind::Static).expect("made");
-            let place = Place::Receiver { offset: made.offset };
+            let place = ProbeSite::Receiver { offset: made.offset };
             requests.push(Request { method_index: method.index, id: 99, place });
         }
         let rewritten = instrument(&bytes, &probes, &requests).expect("readable");

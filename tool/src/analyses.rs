@@ -2,7 +2,7 @@
 //!
 //! They use nothing but what is documented: any other program could be in their place.
 
-use crate::traces::{Event, method_of};
+use crate::traces::{TraceEvent, method_of};
 
 pub mod reliability;
 pub mod still;
@@ -10,7 +10,7 @@ pub mod still;
 /// An analysis.
 pub trait Analysis {
     /// What is to be said of the next event; lines.
-    fn next(&mut self, event: &Event) -> Vec<String>;
+    fn next(&mut self, event: &TraceEvent) -> Vec<String>;
 
     /// What is to be said at the end; lines.
     fn end(&mut self) -> Vec<String>;
@@ -36,10 +36,10 @@ fn seconds(ms: u64) -> String {
 
 #[cfg(test)]
 mod testing {
-    use crate::traces::{Connected, Event, Schema, Thread, Trace};
+    use crate::traces::{Connected, Schema, Thread, Trace, TraceEvent};
 
-    pub(super) fn connected(pid: u32) -> Event {
-        Event::Connected(Connected {
+    pub(super) fn connected(pid: u32) -> TraceEvent {
+        TraceEvent::Connected(Connected {
             schema: Schema,
             time_ms: 0,
             host: "h".to_owned(),
@@ -54,7 +54,7 @@ mod testing {
     }
 
     /// Threads by name, what they do, CPU time in ms, and their stacks, innermost frame first, with `<` between.
-    pub(super) fn trace(pid: u32, time_ms: u64, threads: &[(&str, &str, u64, &str)]) -> Event {
+    pub(super) fn trace(pid: u32, time_ms: u64, threads: &[(&str, &str, u64, &str)]) -> TraceEvent {
         let thread = |(at, (name, doing, cpu_ms, _)): (usize, &(&str, &str, u64, &str))| Thread {
             order: at as u64 + 1,
             name: (*name).to_owned(),
@@ -70,7 +70,7 @@ mod testing {
             stack: Some(at),
         };
         let stack = |(_, _, _, stack): &(&str, &str, u64, &str)| stack.split('<').map(str::to_owned).collect();
-        Event::Trace(Trace {
+        TraceEvent::Trace(Trace {
             schema: Schema,
             time_ms,
             host: "h".to_owned(),

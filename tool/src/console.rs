@@ -17,7 +17,7 @@ use crate::profiling::{Ending, ProfileError};
 use crate::report::View;
 use crate::request::output::{Origin, Output};
 use crate::request::progress::Progress;
-use crate::thread_dump::{Owners, Wanted};
+use crate::thread_dump::{DumpOptions, Owners};
 
 mod asking;
 pub mod command;
@@ -77,7 +77,7 @@ pub enum Flow {
 
 /// Something that happened by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ConsoleEvent {
     /// The profile has reached its own end.
     Complete(String),
     /// The target is gone, or somebody else has ended the conversation.
@@ -151,7 +151,7 @@ impl Console {
             Statement::Help(text) => writeln!(io::stdout(), "{}", text.trim_end())?,
             Statement::Wait(wait) => self.wait(wait, interrupt).await?,
             Statement::Expect(expectation) if expectation.is_of_threads() => {
-                let wanted = Wanted { window: Duration::ZERO, owners: Owners::Auto };
+                let wanted = DumpOptions { window: Duration::ZERO, owners: Owners::Auto };
                 let taken = self.all_threads(wanted, interrupt).await?;
                 let checked = expectation.check_count(taken.deadlocks.len());
                 checked.map_err(|message| Failure::new(1, message))?;

@@ -19,7 +19,7 @@ use crate::profile::{ContendedLock, Contention, LockKind};
 use crate::report::units::{bytes, plural, time};
 use crate::thread_dump::{self, Owners};
 use crate::whole_jvm::Whole;
-use headwater_jfr::{Event, EventKind, Recorded};
+use headwater_jfr::{EventKind, Recorded, RecordedEvent};
 use looks::{Looking, Looks, Thoroughness};
 use rustc_hash::FxHashMap;
 
@@ -34,7 +34,7 @@ const RECORDER: &str = "jdk.jfr.";
 
 /// What is wanted.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct LockOptions {
     /// For so long.
     pub duration: Duration,
     /// Shorter waits are left out.
@@ -74,15 +74,15 @@ impl LocksError {
 /// Records a JVM's waits for locks, until the time is over or `interrupt` is ready. `begun` is called when all is told from then on.
 pub(crate) async fn take(
     jvm: Jvm,
-    wanted: Wanted,
-    begun: fn(Wanted),
+    wanted: LockOptions,
+    begun: fn(LockOptions),
     interrupt: impl Future<Output = ()>,
 ) -> Result<Whole, LocksError> {
     let taken = thread_dump::until(interrupt, move |is_enough| record(&jvm, wanted, begun, is_enough)).await;
     taken.unwrap_or(Err(LocksError::Interrupted))
 }
 
-fn record(jvm: &Jvm, wanted: Wanted, begun: fn(Wanted), is_enough: &AtomicBool) -> Result<Whole, LocksError> {
+fn record(jvm: &Jvm, wanted: LockOptions, begun: fn(LockOptions), is_enough: &AtomicBool) -> Result<Whole, LocksError> {
     let watching = Watching::start(jvm, wanted)?;
     begun(wanted);
     let begin = Instant::now();
@@ -119,7 +119,7 @@ impl Drop for Over {
 pub(crate) struct Watching {
     pid: u32,
     recording: Recording,
-    wanted: Wanted,
+    wanted: LockOptions,
     /// When it had begun, in ns since 1970.
     began_ns: i64,
     is_over: Over,
@@ -137,9 +137,9 @@ pub(crate) struct Watched {
 }
 
 impl Watching {
-    pub(crate) fn start(jvm: &Jvm, wanted: Wanted) -> Result<Watching, LocksError> {
+    pub(crate) fn start(jvm: &Jvm, wanted: LockOptions) -> Result<Watching, LocksError> {
         let host = TargetHost::of(jvm)?;
-        let waits = flight_recorder::Wanted::Waits(wanted.over);
+        let waits = flight_recorder::RecordingKind::Waits(wanted.over);
         let recording = Recording::start(jvm.pid, waits, wanted.depth, wanted.duration)?;
         let began_ns = now_ns();
         let is_over = Over::default();
@@ -155,7 +155,7 @@ impl Watching {
     }
 
     /// Ends it; what is wanted of it.
-    pub(crate) fn finish(mut self, is_wanted: impl Fn(&Event) -> bool) -> Result<Watched, RecorderError> {
+    pub(crate) fn finish(mut self, is_wanted: impl Fn(&RecordedEvent) -> bool) -> Result<Watched, RecorderError> {
         drop(self.is_over);
         let looks = self.looking.take().and_then(|looking| looking.join().ok());
         let others = self.recording.others();

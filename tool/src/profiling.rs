@@ -14,7 +14,7 @@ use crate::drain::Drain;
 use crate::jvm::Jvm;
 use crate::profile::Profile;
 use crate::profiling::live::{Attached, Live};
-use crate::session::{Estimate, Event, Gentle, Session, SessionError, Spent};
+use crate::session::{Estimate, Gentle, Session, SessionError, SessionEvent, Spent};
 use crate::ticker::monotonic_ns;
 
 pub(crate) mod assemble;
@@ -34,6 +34,7 @@ pub mod live;
 mod missing;
 mod named;
 mod objects;
+mod processor_time;
 mod reach;
 mod recorder;
 mod settings;
@@ -41,7 +42,6 @@ pub(crate) mod settle;
 mod steady;
 mod tracks;
 mod unmatched;
-mod wanted;
 
 pub(crate) use bare::Undisturbed;
 use before::{Sampling, Taken, TimedBefore, Walking};
@@ -52,12 +52,12 @@ pub use error::{ProfileError, Sought};
 pub(crate) use finishing::{Afterwards, finish};
 pub(crate) use history::History;
 pub(crate) use missing::too_few;
+use processor_time::ProcessorTime;
 pub use settings::{BareTiming, Keeping, Settings};
 pub(crate) use settings::{agreed, decoding};
 pub use unmatched::Unmatched;
 use unmatched::not_found;
 pub(crate) use unmatched::unmatched;
-use wanted::Wanted;
 
 use jit::Compilers;
 pub(crate) use jit::{Compiling, not_compiled};
@@ -299,7 +299,7 @@ pub(crate) async fn prepare(
     start: Start,
     mut sampling: Option<Sampling>,
 ) -> Result<Prepared, ProfileError> {
-    let wanted = Wanted::of_all(pid);
+    let wanted = ProcessorTime::of_all(pid);
     session.count(settings.counting).await?; // First: what probes tell besides has its cost.
     let calibration = session.calibrate().await?;
     log::debug!("{calibration:?}");
@@ -351,7 +351,8 @@ pub(crate) async fn prepare(
         let probes = assemble::probes(settings.clock, session.uses_tsc(), calibration);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let governor = Governor::new(limit, probes, timed.roughly);
-        let governor = governor.with_processors(processors).with_scheduled(wanted.so_far());
+        let (scheduled, over) = wanted.so_far();
+        let governor = governor.with_processors(processors).with_scheduled(scheduled, over);
         session.keep_to(governor, drain.tallies());
     }
     session.instrument(first, long).await?;
@@ -411,7 +412,7 @@ async fn record(
     tokio::pin!(interrupt);
     loop {
         let next = tokio::select! {
-            event = live.session().next_event() => Next::Event(event?),
+            event = live.session().next_event() => Next::SessionEvent(event?),
             () = &mut interrupt => return Ok(Ending::Interrupted),
             () = progress.enough() => return Ok(Ending::Complete),
             () = tokio::time::sleep_until(end.unwrap_or_else(tokio::time::Instant::now)), if end.is_some() => {
@@ -421,7 +422,7 @@ async fn record(
             _ = so_far.tick(), if period.is_some() => Next::SoFar,
         };
         match next {
-            Next::Event(event) => live.session().serve(event).await?,
+            Next::SessionEvent(event) => live.session().serve(event).await?,
             Next::Progress => observer(Stage::Recording {
                 root_calls: progress.roots_entered(),
                 events: progress.events(),
@@ -434,7 +435,7 @@ async fn record(
 
 /// What recording is to do next.
 enum Next {
-    Event(Event),
+    SessionEvent(SessionEvent),
     Progress,
     SoFar,
 }

@@ -17,7 +17,7 @@ use crate::profile::{Profile, Target};
 use crate::profiling::settle::UNSETTLED;
 use crate::profiling::{self, Observer, ProfileError, Settings, Stage};
 use crate::report::units::plural;
-use crate::sampling::{self, Classes, SampleError, Waits, Wanted};
+use crate::sampling::{self, Classes, SampleError, SampleOptions, Waits};
 use crate::session::SessionError;
 use crate::whole_jvm::Recorder;
 
@@ -123,7 +123,7 @@ pub(crate) async fn find(
     observer: Observer<'_>,
 ) -> Result<Found, RootsError> {
     let Looking { sampling: duration, recorder, by, .. } = looking;
-    let wanted = Wanted {
+    let wanted = SampleOptions {
         duration,
         every: EVERY,
         lines: Lines::Unknown,

@@ -59,7 +59,7 @@ pub enum Classes {
 
 /// What is wanted.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct SampleOptions {
     /// For so long.
     pub duration: Duration,
     /// Threads that run are sampled once in this time.
@@ -118,7 +118,7 @@ pub(crate) enum Heard {
 /// Samples a JVM, until the time is over or `interrupt` is ready.
 pub(crate) async fn take(
     jvm: Jvm,
-    wanted: Wanted,
+    wanted: SampleOptions,
     tell: impl Fn(Heard) + Send + 'static,
     interrupt: impl Future<Output = ()>,
 ) -> Result<Whole, SampleError> {
@@ -126,7 +126,12 @@ pub(crate) async fn take(
     taken.unwrap_or(Err(SampleError::Interrupted))
 }
 
-fn sample(jvm: &Jvm, wanted: Wanted, tell: &dyn Fn(Heard), is_enough: &AtomicBool) -> Result<Whole, SampleError> {
+fn sample(
+    jvm: &Jvm,
+    wanted: SampleOptions,
+    tell: &dyn Fn(Heard),
+    is_enough: &AtomicBool,
+) -> Result<Whole, SampleError> {
     let host = TargetHost::of(jvm)?;
     let (recording, unrecorded) = record(jvm, wanted)?;
     // Where nobody else says where threads are, looks do.
@@ -168,11 +173,11 @@ fn sample(jvm: &Jvm, wanted: Wanted, tell: &dyn Fn(Heard), is_enough: &AtomicBoo
 }
 
 /// Has the recorder begin; or why it is not used.
-fn record(jvm: &Jvm, wanted: Wanted) -> Result<(Option<Recording>, Option<String>), SampleError> {
+fn record(jvm: &Jvm, wanted: SampleOptions) -> Result<(Option<Recording>, Option<String>), SampleError> {
     if wanted.recorder == Recorder::Off {
         return Ok((None, Some("--recorder off".to_owned())));
     }
-    let work = flight_recorder::Wanted::Work(wanted.every);
+    let work = flight_recorder::RecordingKind::Work(wanted.every);
     match Recording::start(jvm.pid, work, DEPTH, wanted.duration) {
         Ok(recording) => Ok((Some(recording), None)),
         // There is none in this JVM, or it does not do it.
@@ -209,7 +214,7 @@ impl Sampling {
     }
 
     /// What there is; it goes on.
-    fn so_far(&mut self, jvm: &Jvm, wanted: Wanted) -> Result<Profile, SampleError> {
+    fn so_far(&mut self, jvm: &Jvm, wanted: SampleOptions) -> Result<Profile, SampleError> {
         self.read();
         self.gather(wanted.lines);
         let looks = self.looking.as_mut().map(|looking| std::mem::take(&mut looking.looks)).unwrap_or_default();
@@ -243,7 +248,7 @@ impl Sampling {
         self.asked = Some(Instant::now());
     }
 
-    fn finish(mut self, jvm: &Jvm, wanted: Wanted) -> Result<Whole, SampleError> {
+    fn finish(mut self, jvm: &Jvm, wanted: SampleOptions) -> Result<Whole, SampleError> {
         self.read();
         if let [only] = &self.readings[..] {
             // It has ended before there was another one.
@@ -283,7 +288,12 @@ impl Sampling {
         Ok(Whole { profile, target_ended })
     }
 
-    fn sampled(&self, recorded: Recorded, looks: Looks, Wanted { every, lines, classes, .. }: Wanted) -> Sampled {
+    fn sampled(
+        &self,
+        recorded: Recorded,
+        looks: Looks,
+        SampleOptions { every, lines, classes, .. }: SampleOptions,
+    ) -> Sampled {
         let duration = self.begin.elapsed();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Sampled {
@@ -345,7 +355,7 @@ impl Sampled {
 
     fn samples_of_virtual_threads(&self) -> u64 {
         let threads = &self.recorded.threads;
-        let is_one = |event: &&headwater_jfr::Event| {
+        let is_one = |event: &&headwater_jfr::RecordedEvent| {
             let thread = &threads[event.thread.0 as usize];
             let is_sample = matches!(event.kind, EventKind::ExecutionSample | EventKind::NativeMethodSample);
             is_sample && (thread.is_virtual || thread.number == 0)

@@ -62,7 +62,7 @@ const REWRITING: &str = "rewrite classes";
 const LONGEST_REPLY: usize = 200;
 /// What a session has to see to next.
 #[derive(Debug)]
-pub enum Event {
+pub enum SessionEvent {
     /// The agent says something.
     Message(ToTool),
     /// What was decoded has been added up: the budget is looked at.
@@ -367,15 +367,15 @@ impl Session {
     }
 
     /// What is to be seen to next, by [`Session::serve`]. May be cancelled: nothing is lost.
-    pub async fn next_event(&mut self) -> Result<Event, SessionError> {
+    pub async fn next_event(&mut self) -> Result<SessionEvent, SessionError> {
         let due = self.next_due();
         tokio::select! {
             message = self.connection.receive() => match message {
-                Ok(message) => Ok(Event::Message(message)),
+                Ok(message) => Ok(SessionEvent::Message(message)),
                 Err(error) => Err(SessionError::of(error, &self.segment)),
             },
-            () = budget::tallied(self.budget.as_mut()) => Ok(Event::Tally),
-            () = until(due) => Ok(Event::Due),
+            () = budget::tallied(self.budget.as_mut()) => Ok(SessionEvent::Tally),
+            () = until(due) => Ok(SessionEvent::Due),
         }
     }
 

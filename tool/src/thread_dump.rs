@@ -52,7 +52,7 @@ pub enum Owners {
 
 /// What is wanted.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct DumpOptions {
     /// For so long CPU times are measured before the dump; zero: not at all.
     pub window: Duration,
     /// Whether owners are looked for.
@@ -94,7 +94,7 @@ impl DumpError {
 /// Takes a dump of all threads, unless `interrupt` is ready before.
 pub(crate) async fn take_unless(
     jvm: Jvm,
-    wanted: Wanted,
+    wanted: DumpOptions,
     interrupt: impl Future<Output = ()>,
 ) -> Result<Taken, DumpError> {
     let taken = until(interrupt, move |is_unwanted| take(&jvm, wanted, is_unwanted)).await;
@@ -146,7 +146,7 @@ fn ask(host: &TargetHost, options: &str) -> Result<(Dump, String), DumpError> {
 /// # Errors
 ///
 /// If the JVM cannot be asked. What it does not tell of virtual threads or classes is a warning.
-fn take(jvm: &Jvm, wanted: Wanted, interrupted: &AtomicBool) -> Result<Taken, DumpError> {
+fn take(jvm: &Jvm, wanted: DumpOptions, interrupted: &AtomicBool) -> Result<Taken, DumpError> {
     let host = TargetHost::of(jvm)?;
     let mut warnings = Vec::new();
     // Opens the JVM's socket, if need be, before anything is measured.

@@ -22,7 +22,7 @@ use crate::request::output::{Origin, Output};
 use crate::top::search::Query;
 use crate::traces::recording::Writer;
 use crate::traces::seen::Seen;
-use crate::traces::{Disconnected, Event, Process, Reason, Said, Schema};
+use crate::traces::{Disconnected, Process, Reason, Said, Schema, TraceEvent};
 
 mod analysis;
 pub(crate) mod collector;
@@ -33,7 +33,7 @@ mod traces;
 pub(crate) mod view;
 
 use analysis::{Analysis, Heard, ended};
-use collector::{Collector, News, Pace, Wanted, now_ms};
+use collector::{Collector, JvmSelector, News, Pace, now_ms};
 use lines::TextLines;
 use screen::Screen;
 use source::Source;
@@ -50,7 +50,7 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 /// What is done.
 pub(crate) struct Plan {
     /// Which JVMs.
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: JvmSelector,
     /// How often they are asked.
     pub(crate) pace: Pace,
     /// It ends after this time.
@@ -168,7 +168,7 @@ impl Watch<'_> {
                     }
                 }
                 news = self.received.recv() => match news {
-                    Some(News::Event(event)) => self.event(event),
+                    Some(News::TraceEvent(event)) => self.event(event),
                     Some(News::Skipped { process, main, why }) => {
                         self.outputs.skip(process, &main, &why);
                     }
@@ -182,11 +182,11 @@ impl Watch<'_> {
         }
     }
 
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: TraceEvent) {
         match (&event, event.process()) {
-            (Event::Connected(_), Some(process)) => drop(self.connected.insert(process)),
-            (Event::Disconnected(_), Some(process)) => drop(self.connected.remove(&process)),
-            (Event::Trace(_), _) => self.seen += 1,
+            (TraceEvent::Connected(_), Some(process)) => drop(self.connected.insert(process)),
+            (TraceEvent::Disconnected(_), Some(process)) => drop(self.connected.remove(&process)),
+            (TraceEvent::Trace(_), _) => self.seen += 1,
             _ => {}
         }
         self.outputs.tell(&event);
@@ -200,7 +200,7 @@ impl Watch<'_> {
         left.sort_unstable();
         for Process { host, pid } in left {
             let event = Disconnected { schema: Schema, time_ms: now_ms(), host, pid, reason: Reason::Left };
-            self.outputs.tell(&Event::Disconnected(event));
+            self.outputs.tell(&TraceEvent::Disconnected(event));
         }
         self.outputs.analyses.iter().for_each(Analysis::close);
         let enough = Instant::now() + LAST_WORDS;
@@ -319,11 +319,11 @@ impl<'a> Outputs<'a> {
             && !self.has_analyses()
     }
 
-    fn tell(&mut self, event: &Event) {
-        let weight = if matches!(event, Event::Trace(_)) { Weight::Passing } else { Weight::Needed };
+    fn tell(&mut self, event: &TraceEvent) {
+        let weight = if matches!(event, TraceEvent::Trace(_)) { Weight::Passing } else { Weight::Needed };
         let json: Arc<str> = event.line().into();
         // What is said is not given to those who say it.
-        if !matches!(event, Event::Said(_)) {
+        if !matches!(event, TraceEvent::Said(_)) {
             let give = |analysis: &mut Analysis| analysis.give(Arc::clone(&json), weight);
             let said: Vec<String> = self.analyses.iter_mut().filter_map(give).collect();
             said.iter().for_each(|said| self.say(said));
@@ -354,7 +354,7 @@ impl<'a> Outputs<'a> {
             }
             // Of what is said at the end when there is no screen any more, nothing may be lost.
             Shown::Nowhere(_) => match event {
-                Event::Said(said) => vec![format!("[{}] {}", said.analysis, said.line).into()],
+                TraceEvent::Said(said) => vec![format!("[{}] {}", said.analysis, said.line).into()],
                 _ => Vec::new(),
             },
         };
@@ -382,7 +382,7 @@ impl<'a> Outputs<'a> {
         match heard {
             Heard::Said { analysis, line } => {
                 let analysis = self.analyses[analysis].command.clone();
-                self.tell(&Event::Said(Said { schema: Schema, time_ms: now_ms(), analysis, line }));
+                self.tell(&TraceEvent::Said(Said { schema: Schema, time_ms: now_ms(), analysis, line }));
             }
             Heard::Ended { analysis, .. } => self.analyses[analysis].has_ended = true,
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use headwater_rewriter::{
-    CallKind, ClassFile, Instructions, Method, Place, Probes, Request, allocation_sites, call_sites, instrument,
+    CallKind, ClassFile, Instructions, Method, ProbeSite, Probes, Request, allocation_sites, call_sites, instrument,
     reassemble,
 };
 
@@ -210,7 +210,7 @@ fn instrument_class(
         requests.push(Request::method(method.index, id(&name, number, method)));
         figures.methods += 1;
         for offset in natives.calls(&parsed, method)? {
-            requests.push(Request { method_index: method.index, id: NATIVE_CALL, place: Place::Call { offset } });
+            requests.push(Request { method_index: method.index, id: NATIVE_CALL, place: ProbeSite::Call { offset } });
             figures.calls += 1;
         }
         if probes.allocate.is_some() {
@@ -219,7 +219,7 @@ fn instrument_class(
             requests.extend(sites.into_iter().zip(0..).map(|(site, id)| Request {
                 method_index: method.index,
                 id,
-                place: Place::Allocation { offset: site.offset },
+                place: ProbeSite::Allocation { offset: site.offset },
             }));
         }
     }

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use headwater_protocol::message::events::{Event, Sort};
+use headwater_protocol::message::events::{JvmEvent, Sort};
 use jni::sys::jmethodID;
 
 use crate::jvmti::Call;
@@ -46,15 +46,15 @@ impl Frame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raw {
     /// Without them.
-    pub event: Event,
+    pub event: JvmEvent,
     /// The thread's, or the method that it is about.
     pub stack: Vec<Frame>,
     /// The owner's.
     pub owner_stack: Vec<Frame>,
 }
 
-impl From<Event> for Raw {
-    fn from(event: Event) -> Raw {
+impl From<JvmEvent> for Raw {
+    fn from(event: JvmEvent) -> Raw {
         Raw { event, stack: Vec::new(), owner_stack: Vec::new() }
     }
 }
@@ -81,7 +81,7 @@ pub struct Buffer {
     events: Mutex<Vec<Raw>>,
     /// How many these are.
     count: AtomicUsize,
-    collections: Mutex<Vec<Event>>,
+    collections: Mutex<Vec<JvmEvent>>,
     left_out: [AtomicU64; Sort::ALL.len()],
 }
 
@@ -109,7 +109,7 @@ impl Buffer {
     }
 
     /// Leaves a collection here.
-    pub fn add_collection(&self, event: Event) {
+    pub fn add_collection(&self, event: JvmEvent) {
         let mut collections = self.collections.lock().unwrap_or_else(PoisonError::into_inner);
         if collections.len() >= MOST_COLLECTIONS {
             drop(collections);
@@ -145,12 +145,12 @@ mod tests {
 
     use super::*;
 
-    fn unload(time_ns: i64) -> Event {
-        Event { time_ns, what: What::ClassUnload { class: "a.B".into() } }
+    fn unload(time_ns: i64) -> JvmEvent {
+        JvmEvent { time_ns, what: What::ClassUnload { class: "a.B".into() } }
     }
 
-    fn collection(time_ns: i64) -> Event {
-        Event { time_ns, what: What::Collection { duration_ns: 1, cause: None, collector: None, pools: Vec::new() } }
+    fn collection(time_ns: i64) -> JvmEvent {
+        JvmEvent { time_ns, what: What::Collection { duration_ns: 1, cause: None, collector: None, pools: Vec::new() } }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use headwater_modified_utf8 as modified_utf8;
-use headwater_protocol::message::events::{Event, Owner, Pool, Sort, Thread, What};
+use headwater_protocol::message::events::{JvmEvent, Owner, Pool, Sort, Thread, What};
 use jni::sys::{JNIEnv, jclass, jint, jmethodID, jobject};
 
 use super::buffer::{Frame, Raw};
@@ -145,14 +145,14 @@ unsafe extern "system" fn vm_death(_jvmti: *mut Env, env: *mut JNIEnv) {
 unsafe extern "system" fn thread_start(_jvmti: *mut Env, env: *mut JNIEnv, thread: jthread) {
     of_sort(Sort::ThreadStart, env, |visit, jni| {
         let (thread, is_daemon) = visit.thread_and_kind(jni, thread);
-        visit.buffer.add(Event { time_ns: monotonic_ns(), what: What::ThreadStart { thread, is_daemon } });
+        visit.buffer.add(JvmEvent { time_ns: monotonic_ns(), what: What::ThreadStart { thread, is_daemon } });
     });
 }
 
 unsafe extern "system" fn thread_end(_jvmti: *mut Env, env: *mut JNIEnv, thread: jthread) {
     of_sort(Sort::ThreadEnd, env, |visit, jni| {
         let thread = visit.thread(jni, thread);
-        visit.buffer.add(Event { time_ns: monotonic_ns(), what: What::ThreadEnd { thread } });
+        visit.buffer.add(JvmEvent { time_ns: monotonic_ns(), what: What::ThreadEnd { thread } });
     });
 }
 
@@ -173,7 +173,7 @@ unsafe extern "system" fn class_load(_jvmti: *mut Env, env: *mut JNIEnv, thread:
             stack: Vec::new(),
         };
         let stack = visit.stack(thread, LOADING_DEPTH);
-        visit.buffer.add(Raw { stack, ..Event { time_ns, what }.into() });
+        visit.buffer.add(Raw { stack, ..JvmEvent { time_ns, what }.into() });
     });
 }
 
@@ -186,7 +186,7 @@ pub unsafe extern "system" fn class_unload(_jvmti: *mut Env, _env: *mut JNIEnv, 
         // SAFETY: the JVM passes a zero-terminated string.
         let name = modified_utf8::decode(unsafe { CStr::from_ptr(name) }.to_bytes());
         let class = shortened(name.replace('/', "."));
-        visit.buffer.add(Event { time_ns: monotonic_ns(), what: What::ClassUnload { class } });
+        visit.buffer.add(JvmEvent { time_ns: monotonic_ns(), what: What::ClassUnload { class } });
     });
 }
 
@@ -229,7 +229,7 @@ unsafe extern "system" fn monitor_contended_entered(
             stack: Vec::new(),
             owner,
         };
-        let event = Event { time_ns: waiting.began_ns, what };
+        let event = JvmEvent { time_ns: waiting.began_ns, what };
         visit.buffer.add(Raw {
             event,
             stack: visit.stack(thread, DEPTH),
@@ -265,7 +265,7 @@ unsafe extern "system" fn compiled_method_unload(_jvmti: *mut Env, method: jmeth
 
 impl Visit {
     fn about(&self, method: jmethodID, what: What) {
-        let event = Event { time_ns: monotonic_ns(), what };
+        let event = JvmEvent { time_ns: monotonic_ns(), what };
         self.buffer.add(Raw { stack: vec![Frame::of_method(method)], ..event.into() });
     }
 }
@@ -301,7 +301,7 @@ unsafe extern "system" fn garbage_collection_finish(_jvmti: *mut Env) {
         let duration_ns = u64::try_from(now_ns - time_ns).unwrap_or_default();
         let collector = collectors::latest().map(str::to_owned);
         let what = What::Collection { duration_ns, cause: causes::now(), collector, pools };
-        visit.buffer.add_collection(Event { time_ns, what });
+        visit.buffer.add_collection(JvmEvent { time_ns, what });
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use headwater_protocol::message::events::{Happened, Named, Place, What};
+use headwater_protocol::message::events::{Happened, Named, StackFrame, What};
 use jni::sys::jmethodID;
 
 use super::buffer::{Frame, Raw, Taken};
@@ -56,8 +56,8 @@ impl Methods {
         })
     }
 
-    fn stack(&mut self, frames: &[Frame]) -> Vec<Place> {
-        frames.iter().map(|frame| Place { method: self.number(frame.method()), line: self.line(*frame) }).collect()
+    fn stack(&mut self, frames: &[Frame]) -> Vec<StackFrame> {
+        frames.iter().map(|frame| StackFrame { method: self.number(frame.method()), line: self.line(*frame) }).collect()
     }
 
     fn line(&mut self, frame: Frame) -> Option<u16> {

@@ -13,7 +13,7 @@ use headwater_protocol::layout::{
     Shape, chunk_data,
 };
 use headwater_protocol::segment::{Recording, Segment};
-use headwater_protocol::word::{Counter, Event, Handover, PauseReason, Wait};
+use headwater_protocol::word::{Counter, Event, Handover, PauseReason, ProbedWait};
 use headwater_protocol::{MethodId, ThreadId};
 use headwater_tests::random::Random;
 
@@ -92,7 +92,8 @@ pub(crate) fn words(random: &mut Random, methods: u32) -> Vec<u64> {
                 Event::Pause { reason, duration_ns: random.below(1 << 20) as u64 }.encode()
             }
             10 => Event::Handover { what: random.choose(&Handover::ALL), link: random.below(4) as u64 }.encode(),
-            11 => Event::Wait { wait: random.choose(&Wait::ALL), begins: random.once_in(2), time_ns: now_ns }.encode(),
+            11 => Event::Wait { wait: random.choose(&ProbedWait::ALL), begins: random.once_in(2), time_ns: now_ns }
+                .encode(),
             12 => Event::Count { counter: random.choose(&Counter::ALL), value: random.below(1 << 9) as u64 }.encode(),
             _ => edge(random) << random.below(64) | (random.below(8) as u64) << 61 | u64::from(method.0) << 41,
         });

@@ -1,12 +1,12 @@
 //! The control protocol's messages, of both sides: one of each kind as a sample.
 
 use headwater_protocol::message::events::{
-    self, Event, Happened, Kinds, Named, Owner, Place, Pool, Sort, Telling, What,
+    self, Happened, JvmEvent, Kinds, Named, Owner, Pool, Sort, StackFrame, Telling, What,
 };
 use headwater_protocol::message::{
     Answer, Calibration, ClassFileBytes, ClassInfo, Command, Frame, Greeting, HotswapResult, Internal, MethodInfo,
-    MethodRef, Notice, Omitted, Patience, Reply, Reveal, RunningCall, Seen, SeenCall, Standing, ThreadStack, ToAgent,
-    ToTool, UnlinkedClass, Upcall, Walked, WalkedThread, Welcome,
+    MethodRef, Notice, Omitted, Patience, Reply, Reveal, RunningCall, SampledCall, StackSamples, Standing, ThreadStack,
+    ToAgent, ToTool, UnlinkedClass, Upcall, Walked, WalkedThread, Welcome,
 };
 use headwater_protocol::{ClassId, LoaderId, MethodId, PROTOCOL_VERSION, ThreadId, wire};
 use headwater_tests::random::Random;
@@ -208,10 +208,10 @@ pub(crate) fn replies() -> Vec<Reply> {
         name: "worker".to_owned(),
         frames: vec![Frame { method: method_ref(), replaced: true }],
     };
-    let seen = Seen {
+    let seen = StackSamples {
         classes: vec![(ClassId(3), 9)],
         methods: vec![method_ref()],
-        calls: vec![SeenCall { by: None, method: 0 }, SeenCall { by: Some(0), method: 0 }],
+        calls: vec![SampledCall { by: None, method: 0 }, SampledCall { by: Some(0), method: 0 }],
         paused_ns: 1000,
     };
     vec![
@@ -254,7 +254,7 @@ pub(crate) fn upcalls() -> Vec<Upcall> {
 /// An event of each sort.
 fn happened() -> Happened {
     let thread = || events::Thread { id: 77, name: "worker".to_owned() };
-    let stack = || vec![Place { method: 0, line: Some(12) }, Place { method: 0, line: None }];
+    let stack = || vec![StackFrame { method: 0, line: Some(12) }, StackFrame { method: 0, line: None }];
     let pool = Pool { name: "eden".to_owned(), before: Some(2048), after: 0 };
     let whats = [
         What::Collection { duration_ns: 7, cause: Some("System.gc()".to_owned()), collector: None, pools: vec![pool] },
@@ -279,7 +279,7 @@ fn happened() -> Happened {
     ];
     Happened {
         methods: vec![Named { class: "a.b.C".to_owned(), name: "m".to_owned() }],
-        events: whats.into_iter().map(|what| Event { time_ns: -5, what }).collect(),
+        events: whats.into_iter().map(|what| JvmEvent { time_ns: -5, what }).collect(),
         left_out: vec![(Sort::Wait, 3)],
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use headwater_protocol::message::events::Telling;
 use headwater_protocol::message::{
     Answer, Calibration, ClassFileBytes, ClassInfo, Command, Frame, Greeting, HotswapResult, MethodInfo, MethodRef,
-    Notice, Reply, RunningCall, Seen, SeenCall, ThreadStack, ToAgent, ToTool, UnlinkedClass, Upcall, Walked,
+    Notice, Reply, RunningCall, SampledCall, StackSamples, ThreadStack, ToAgent, ToTool, UnlinkedClass, Upcall, Walked,
     WalkedThread,
 };
 use headwater_protocol::{ClassId, LoaderId, MethodId, PROTOCOL_VERSION, ThreadId, wire};
@@ -291,15 +291,15 @@ impl<'a> Agent<'a> {
         vec![ThreadStack { thread: ThreadId(7), name: "open".to_owned(), frames }]
     }
 
-    fn seen(&mut self, roots: &[MethodRef]) -> Seen {
+    fn seen(&mut self, roots: &[MethodRef]) -> StackSamples {
         let methods: Vec<MethodRef> = roots.iter().cloned().chain((0..3).map(|_| self.any_method())).collect();
-        let call = |at: u32, random: &mut Random| SeenCall {
+        let call = |at: u32, random: &mut Random| SampledCall {
             by: (at > 0)
                 .then(|| if random.once_in(8) { edge(random) as u32 } else { random.below(at as usize) as u32 }),
             method: if random.once_in(8) { edge(random) as u32 } else { random.below(methods.len()) as u32 },
         };
         let calls = (0..self.random.below(6) as u32).map(|at| call(at, self.random)).collect();
-        Seen { classes: vec![(self.any_class(), 7)], methods, calls, paused_ns: 5 }
+        StackSamples { classes: vec![(self.any_class(), 7)], methods, calls, paused_ns: 5 }
     }
 
     fn walked(&mut self) -> Walked {

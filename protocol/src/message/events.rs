@@ -122,7 +122,7 @@ pub struct Happened {
     /// The methods that the events name by their place here.
     pub methods: Vec<Named>,
     /// In order of time, as far as it is known by now.
-    pub events: Vec<Event>,
+    pub events: Vec<JvmEvent>,
     /// There was no room for so many others.
     pub left_out: Vec<(Sort, u64)>,
 }
@@ -138,7 +138,7 @@ pub struct Named {
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Event {
+pub struct JvmEvent {
     /// When, or when it began, by `System.nanoTime()`.
     pub time_ns: i64,
     /// What happened.
@@ -168,7 +168,7 @@ pub enum What {
         /// Who loaded it.
         thread: Thread,
         /// Where.
-        stack: Vec<Place>,
+        stack: Vec<StackFrame>,
     },
     /// A class was unloaded.
     ClassUnload {
@@ -196,7 +196,7 @@ pub enum What {
         /// Who waited.
         thread: Thread,
         /// Where.
-        stack: Vec<Place>,
+        stack: Vec<StackFrame>,
         /// Who had it when the wait began, if that was asked for.
         owner: Option<Owner>,
     },
@@ -256,12 +256,12 @@ pub struct Owner {
     /// The thread.
     pub thread: Thread,
     /// Where it was.
-    pub stack: Vec<Place>,
+    pub stack: Vec<StackFrame>,
 }
 
 /// A call on a stack; the innermost is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct StackFrame {
     /// Of which method, by its place in [`Happened::methods`].
     pub method: u32,
     /// At which line, if that is known.

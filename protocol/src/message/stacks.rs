@@ -38,20 +38,20 @@ pub struct Frame {
 
 /// What threads run below roots, by some looks at their stacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct StackSamples {
     /// On how many stacks a class was from the outermost call of a root on.
     pub classes: Vec<(ClassId, u32)>,
     /// The methods of the calls, each once.
     pub methods: Vec<MethodRef>,
     /// The calls from those of roots on, as a tree, each behind the one that made it. There may have been more.
-    pub calls: Vec<SeenCall>,
+    pub calls: Vec<SampledCall>,
     /// What the looks took.
     pub paused_ns: u64,
 }
 
 /// A call that threads were seen in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct SeenCall {
+pub struct SampledCall {
     /// The place of the call that made it among all; `None` of the outermost call of a root.
     pub by: Option<u32>,
     /// The place of its method among the methods.

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::PAYLOAD_BITS;
 
-/// Id of the `PAUSE` word with which a [`Wait`] begins, less its number; the payload is the time in ns since the chunk's base.
+/// Id of the `PAUSE` word with which a [`ProbedWait`] begins, less its number; the payload is the time in ns since the chunk's base.
 pub const WAIT_BEGINS: u32 = 64;
 /// The same when it ends.
 pub const WAIT_ENDS: u32 = 80;
 
 /// What a thread waits in, as far as probes tell of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wait {
+pub enum ProbedWait {
     /// It is parked.
     Parked,
     /// It sleeps.
@@ -24,9 +24,10 @@ pub enum Wait {
     Loading,
 }
 
-impl Wait {
+impl ProbedWait {
     /// All of them, at the index of their number.
-    pub const ALL: [Wait; 5] = [Wait::Parked, Wait::Asleep, Wait::Socket, Wait::File, Wait::Loading];
+    pub const ALL: [ProbedWait; 5] =
+        [ProbedWait::Parked, ProbedWait::Asleep, ProbedWait::Socket, ProbedWait::File, ProbedWait::Loading];
 
     /// What its probes are called with.
     pub const fn number(self) -> u32 {
@@ -36,28 +37,28 @@ impl Wait {
     /// What counts how long.
     pub const fn time(self) -> Counter {
         match self {
-            Wait::Parked => Counter::ParkedNs,
-            Wait::Asleep => Counter::SleptNs,
-            Wait::Socket => Counter::SocketNs,
-            Wait::File => Counter::FileNs,
-            Wait::Loading => Counter::LoadingNs,
+            ProbedWait::Parked => Counter::ParkedNs,
+            ProbedWait::Asleep => Counter::SleptNs,
+            ProbedWait::Socket => Counter::SocketNs,
+            ProbedWait::File => Counter::FileNs,
+            ProbedWait::Loading => Counter::LoadingNs,
         }
     }
 
     /// What counts how often, if that is counted.
     pub const fn times(self) -> Option<Counter> {
         match self {
-            Wait::Parked => Some(Counter::Parked),
-            Wait::Asleep => Some(Counter::Slept),
-            Wait::Socket => Some(Counter::Socket),
-            Wait::File => Some(Counter::File),
-            Wait::Loading => None,
+            ProbedWait::Parked => Some(Counter::Parked),
+            ProbedWait::Asleep => Some(Counter::Slept),
+            ProbedWait::Socket => Some(Counter::Socket),
+            ProbedWait::File => Some(Counter::File),
+            ProbedWait::Loading => None,
         }
     }
 
     /// The wait that a `PAUSE` word's id tells of, and whether it begins.
-    pub(super) fn of(id: u32) -> Option<(Wait, bool)> {
-        let of = |first| id.checked_sub(first).and_then(|number| Wait::ALL.get(number as usize).copied());
+    pub(super) fn of(id: u32) -> Option<(ProbedWait, bool)> {
+        let of = |first| id.checked_sub(first).and_then(|number| ProbedWait::ALL.get(number as usize).copied());
         of(WAIT_BEGINS).map(|wait| (wait, true)).or_else(|| of(WAIT_ENDS).map(|wait| (wait, false)))
     }
 }
@@ -83,7 +84,7 @@ pub enum Counter {
     Collected,
     /// Bytes that the thread has allocated.
     Allocated,
-    /// How long the thread was parked, in ns. This and what follows is in no word: the tool finds it out by those of [`Wait`].
+    /// How long the thread was parked, in ns. This and what follows is in no word: the tool finds it out by those of [`ProbedWait`].
     ParkedNs,
     /// How often.
     Parked,
@@ -117,7 +118,7 @@ pub enum Counter {
     PageFaults,
     /// Context switches.
     ContextSwitches,
-    /// What of [`Counter::CollectedNs`] is in none of [`Counter::WAITS`], as far as [`Wait`] tells of them. In no word.
+    /// What of [`Counter::CollectedNs`] is in none of [`Counter::WAITS`], as far as [`ProbedWait`] tells of them. In no word.
     StoppedNs,
 }
 
@@ -266,7 +267,7 @@ pub struct Counting {
     pub locks: bool,
     /// Waiting in `Object.wait`, and to enter monitors.
     pub waits: bool,
-    /// Waiting in what probes tell of ([`Wait`]).
+    /// Waiting in what probes tell of ([`ProbedWait`]).
     pub probed_waits: bool,
     /// Executed instructions.
     pub bytecodes: bool,
@@ -364,11 +365,11 @@ impl Counting {
         }
     }
 
-    /// A bit for each kind of wait that is told of, at the place of its number; behind those of [`Wait`] one for monitors.
+    /// A bit for each kind of wait that is told of, at the place of its number; behind those of [`ProbedWait`] one for monitors.
     pub fn waits_told(self) -> u32 {
-        let is_told = |wait: Wait| if wait == Wait::Loading { self.classes } else { self.probed_waits };
-        let probed = Wait::ALL.into_iter().filter(|wait| is_told(*wait)).map(|wait| 1 << wait.number());
-        let monitors = u32::from(self.locks || self.waits) << Wait::ALL.len();
+        let is_told = |wait: ProbedWait| if wait == ProbedWait::Loading { self.classes } else { self.probed_waits };
+        let probed = ProbedWait::ALL.into_iter().filter(|wait| is_told(*wait)).map(|wait| 1 << wait.number());
+        let monitors = u32::from(self.locks || self.waits) << ProbedWait::ALL.len();
         probed.fold(monitors, |bits, bit| bits | bit)
     }
 

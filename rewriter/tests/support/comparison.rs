@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use headwater_rewriter::{ClassFile, Instructions, Place, Probes, Request, Rewritten, instrument, reassemble};
+use headwater_rewriter::{ClassFile, Instructions, ProbeSite, Probes, Request, Rewritten, instrument, reassemble};
 use headwater_tests::{Jdk, Process, Scratch, javac};
 
 /// Of `java/java/lang/HwStack.java`.
@@ -56,7 +56,7 @@ fn requests_of_instructions(class: &ClassFile<'_>) -> Vec<Request> {
         requests.extend(code.instructions().map(|instruction| {
             let offset = instruction.offset;
             let id = method.id << 1 | u32::from(handlers.contains(&offset));
-            Request { id, place: Place::Before { offset }, ..method }
+            Request { id, place: ProbeSite::Before { offset }, ..method }
         }));
     }
     requests

@@ -1,6 +1,6 @@
 //! What the tests share: class files, and the probes they are given.
 
-use headwater_rewriter::{ClassFile, Instructions, Place, Probes, Request};
+use headwater_rewriter::{ClassFile, Instructions, ProbeSite, Probes, Request};
 
 /// Of `java/java/lang/HwProbe.java`.
 pub const PROBES: Probes<'static> = Probes {
@@ -34,16 +34,16 @@ pub fn all_places(class: &ClassFile<'_>) -> Vec<Request> {
             requests.push(Request { method_index: method.index, id, place });
         };
         if let Some(line) = code.lines(class).ok().and_then(|lines| lines.first().copied()) {
-            add(Place::Lines { first: line.line, last: line.line.saturating_add(1) });
+            add(ProbeSite::Lines { first: line.line, last: line.line.saturating_add(1) });
         }
         for instruction in code.instructions() {
             let offset = instruction.offset;
             if CALLS.contains(&instruction.opcode) {
-                add(Place::Call { offset });
-                add(Place::Before { offset });
-                add(Place::Receiver { offset });
+                add(ProbeSite::Call { offset });
+                add(ProbeSite::Before { offset });
+                add(ProbeSite::Receiver { offset });
             } else if ALLOCATIONS.contains(&instruction.opcode) {
-                add(Place::Allocation { offset });
+                add(ProbeSite::Allocation { offset });
             }
         }
     }

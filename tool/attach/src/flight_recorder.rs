@@ -80,7 +80,7 @@ pub enum RecorderError {
 
 /// What is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum RecordingKind {
     /// Threads that execute Java code, once in a period.
     Executions(Duration),
     /// The same, and what threads allocate, and where.
@@ -89,24 +89,24 @@ pub enum Wanted {
     Waits(Duration),
 }
 
-impl Wanted {
+impl RecordingKind {
     /// The recording's name, and what its directory's begins with.
     fn names(self) -> [&'static str; 2] {
         match self {
-            Wanted::Executions(_) | Wanted::Work(_) => SAMPLES,
-            Wanted::Waits(_) => LOCKS,
+            RecordingKind::Executions(_) | RecordingKind::Work(_) => SAMPLES,
+            RecordingKind::Waits(_) => LOCKS,
         }
     }
 
     /// How often threads are sampled, in the mean, and how long at one period before it is another.
     fn sampled(self, longest: Duration) -> Option<(Duration, Duration)> {
         match self {
-            Wanted::Executions(period) => Some((period, STRETCH)),
-            Wanted::Work(period) => {
+            RecordingKind::Executions(period) => Some((period, STRETCH)),
+            RecordingKind::Work(period) => {
                 let [least, most] = LONG_STRETCHES;
                 Some((period, (longest / 4).clamp(least, most)))
             }
-            Wanted::Waits(_) => None,
+            RecordingKind::Waits(_) => None,
         }
     }
 
@@ -114,15 +114,15 @@ impl Wanted {
     fn settings(self, changes: bool) -> String {
         let executions = |period: Duration| executions(if changes { dither::periods(period).0 } else { ms(period) });
         let events = match self {
-            Wanted::Executions(period) => executions(period),
-            Wanted::Work(period) => {
+            RecordingKind::Executions(period) => executions(period),
+            RecordingKind::Work(period) => {
                 // A recording has what threads had allocated when it began, and when it ended.
                 let allocated = event("ThreadAllocationStatistics", "period", "everyChunk");
                 let collections = event("GarbageCollection", "threshold", "0 ms") + &bare_event("GCHeapSummary");
                 let allocations = event("ObjectAllocationSample", "throttle", ALLOCATIONS);
                 executions(period) + &allocations + &allocated + &collections
             }
-            Wanted::Waits(over) => {
+            RecordingKind::Waits(over) => {
                 let over = format!("{} ns", over.as_nanos());
                 let waits = ["JavaMonitorEnter", "ThreadPark"].map(|name| event(name, "threshold", &over));
                 waits.concat() + &event("DataLoss", "stackTrace", "false")
@@ -178,7 +178,7 @@ impl Recording {
     /// latest, whatever happens to this process.
     ///
     /// Takes as long as JFR takes to begin, which in a JVM where it has never been used is a second or more of one processor.
-    pub fn start(pid: u32, wanted: Wanted, depth: usize, longest: Duration) -> Result<Recording, RecorderError> {
+    pub fn start(pid: u32, wanted: RecordingKind, depth: usize, longest: Duration) -> Result<Recording, RecorderError> {
         let host = Arc::new(TargetHost::of(&jvm::resolve(&pid.to_string())?)?);
         let [name, prefix] = wanted.names();
         let directory = host.create_dir_or_another(&format!("{prefix}{pid}"))?;
@@ -216,7 +216,7 @@ impl Recording {
     }
 
     /// Has the period of its samples change from now on, if it has samples.
-    fn dithered(&self, wanted: Wanted, longest: Duration) -> Result<Option<Dither>, RecorderError> {
+    fn dithered(&self, wanted: RecordingKind, longest: Duration) -> Result<Option<Dither>, RecorderError> {
         let Some((period, stretch)) = wanted.sampled(longest) else { return Ok(None) };
         let write = |period_ms: &u64| {
             let name = format!("{period_ms}ms.jfc");
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn a_period_is_at_least_a_millisecond() {
         let period = |ms| format!("<setting name=\"period\">{ms} ms</setting>");
-        let wanted = Wanted::Executions(Duration::from_micros(10));
+        let wanted = RecordingKind::Executions(Duration::from_micros(10));
         assert!(wanted.settings(false).contains(&period(1)) && wanted.settings(true).contains(&period(2)));
     }
 }

@@ -183,7 +183,7 @@ pub fn list() -> Vec<Jvm> {
     let mut jvms: Vec<Jvm> = entries
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .filter_map(|pid| match inspect(pid) {
-            Ok(Seen::HotSpot(jvm) | Seen::Hidden { jvm: Some(jvm), .. }) => Some(jvm),
+            Ok(Inspected::HotSpot(jvm) | Inspected::Hidden { jvm: Some(jvm), .. }) => Some(jvm),
             _ => None,
         })
         .collect();
@@ -207,10 +207,10 @@ pub fn resolve(target: &str) -> Result<Jvm, TargetError> {
         _ => choose(target, &list())?.pid,
     };
     match inspect(pid) {
-        Ok(Seen::HotSpot(jvm)) => Ok(jvm),
-        Ok(Seen::OpenJ9 { main }) => Err(TargetError::NotHotSpot { pid, main }),
-        Ok(Seen::Other { command }) => Err(TargetError::NotAJvm { pid, command }),
-        Ok(Seen::Hidden { owner, command, .. }) => {
+        Ok(Inspected::HotSpot(jvm)) => Ok(jvm),
+        Ok(Inspected::OpenJ9 { main }) => Err(TargetError::NotHotSpot { pid, main }),
+        Ok(Inspected::Other { command }) => Err(TargetError::NotAJvm { pid, command }),
+        Ok(Inspected::Hidden { owner, command, .. }) => {
             Err(TargetError::NotPermitted { pid, command, owner, us: rustix::process::geteuid().as_raw() })
         }
         Err(source) if source.kind() == io::ErrorKind::NotFound => Err(TargetError::NoSuchProcess { pid }),
@@ -241,7 +241,7 @@ fn choose<'a>(wanted: &str, jvms: &'a [Jvm]) -> Result<&'a Jvm, TargetError> {
 }
 
 /// What a look at a process shows.
-enum Seen {
+enum Inspected {
     HotSpot(Jvm),
     OpenJ9 {
         main: String,
@@ -258,7 +258,7 @@ enum Seen {
 }
 
 /// Looks at one process; `NotFound` if there is none.
-fn inspect(pid: u32) -> io::Result<Seen> {
+fn inspect(pid: u32) -> io::Result<Inspected> {
     let status = Status::of(pid)?;
     if status.is_dead() {
         return Err(io::ErrorKind::NotFound.into());
@@ -267,10 +267,10 @@ fn inspect(pid: u32) -> io::Result<Seen> {
     let mappings = Mappings::of(pid, status.inner_pid)?;
     let describe = |perf_data: Option<PerfData>| describe(pid, &status, perf_data.as_ref());
     Ok(match mappings.kind {
-        Kind::HotSpot => Seen::HotSpot(describe(perf_data(pid, &status, &mappings))),
-        Kind::OpenJ9 => Seen::OpenJ9 { main: describe(None).main },
-        Kind::Other => Seen::Other { command: process::command(pid, &status) },
-        Kind::Hidden => Seen::Hidden {
+        Kind::HotSpot => Inspected::HotSpot(describe(perf_data(pid, &status, &mappings))),
+        Kind::OpenJ9 => Inspected::OpenJ9 { main: describe(None).main },
+        Kind::Other => Inspected::Other { command: process::command(pid, &status) },
+        Kind::Hidden => Inspected::Hidden {
             jvm: has_left_perf_data(&status).then(|| describe(None)),
             owner: status.effective_uid,
             command: process::command(pid, &status),

@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use headwater_protocol::MethodId;
-use headwater_rewriter::{CallSite, CallSites, Place, Request, call_sites};
+use headwater_rewriter::{CallSite, CallSites, ProbeSite, Request, call_sites};
 use headwater_terms::Scheme;
 use headwater_terms::reach::Way;
 use rustc_hash::FxHashMap;
@@ -50,8 +50,8 @@ impl Guarded {
     pub fn request(&self) -> Request {
         let &Guarded { method_index, offset, told, .. } = self;
         match told {
-            Told::Passed(guard) => Request { method_index, id: guard.0, place: Place::Before { offset } },
-            Told::Receiver(call) => Request { method_index, id: call, place: Place::Receiver { offset } },
+            Told::Passed(guard) => Request { method_index, id: guard.0, place: ProbeSite::Before { offset } },
+            Told::Receiver(call) => Request { method_index, id: call, place: ProbeSite::Receiver { offset } },
         }
     }
 }

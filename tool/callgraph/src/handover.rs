@@ -7,7 +7,7 @@
 //! Why so, and at what cost: docs/decisions/work-for-other-threads.md.
 
 use headwater_protocol::{ClassId, LoaderId};
-use headwater_rewriter::{ClassFile, Method, Place, call_sites};
+use headwater_rewriter::{ClassFile, Method, ProbeSite, call_sites};
 use headwater_runtime_java::handover::{ANYWHERE, NEXT, OWN, RAN, REJECTED, STAGE, START, TASK};
 
 use super::known::{Known, Rewritten};
@@ -74,7 +74,7 @@ pub(super) struct Passage {
     /// Of the method, in the class file's order.
     pub method_index: usize,
     /// An argument, or what is around the work.
-    pub place: Place,
+    pub place: ProbeSite,
     /// How the argument is handed over, as the probe wants it.
     pub kind: u32,
 }
@@ -134,15 +134,15 @@ fn passages_of(file: &ClassFile<'_>, method: &Method<'_>, passing: Passing) -> V
     let method_index = method.index;
     let passage = |place, kind| Passage { method_index, place, kind };
     match passing {
-        Passing::Receiver(kind) => vec![passage(Place::Argument { local: 0 }, kind)],
-        Passing::Run(kind) => vec![passage(Place::Around { call: None, local: 0 }, kind)],
+        Passing::Receiver(kind) => vec![passage(ProbeSite::Argument { local: 0 }, kind)],
+        Passing::Run(kind) => vec![passage(ProbeSite::Around { call: None, local: 0 }, kind)],
         Passing::Own => {
             let own = parameter(&method.descriptor(), RUNNABLE);
-            own.map(|_| passage(Place::Around { call: None, local: 0 }, OWN)).into_iter().collect()
+            own.map(|_| passage(ProbeSite::Around { call: None, local: 0 }, OWN)).into_iter().collect()
         }
         Passing::Parameter(wanted, kind) => {
             let local = parameter(&method.descriptor(), wanted);
-            local.map(|local| passage(Place::Argument { local }, kind)).into_iter().collect()
+            local.map(|local| passage(ProbeSite::Argument { local }, kind)).into_iter().collect()
         }
         Passing::RunCall => {
             let Ok(sites) = call_sites(file, method_index) else { return Vec::new() };
@@ -150,7 +150,7 @@ fn passages_of(file: &ClassFile<'_>, method: &Method<'_>, passing: Passing) -> V
             let runs = sites.calls.iter().filter(|call| &*call.owner == "java/lang/Runnable" && &*call.name == "run");
             let places = runs.filter_map(|call| {
                 let local = code.loaded_before(call.offset)?;
-                Some(Place::Around { call: Some(call.offset), local })
+                Some(ProbeSite::Around { call: Some(call.offset), local })
             });
             places.map(|place| passage(place, 0)).collect()
         }

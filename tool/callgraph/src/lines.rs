@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use headwater_rewriter::Place;
+use headwater_rewriter::ProbeSite;
 use serde::{Deserialize, Serialize};
 
 /// Lines of a source file, both included.
@@ -16,8 +16,8 @@ pub struct Lines {
 
 impl Lines {
     /// Where a method is probed.
-    pub fn place(self) -> Place {
-        Place::Lines { first: self.first, last: self.last }
+    pub fn place(self) -> ProbeSite {
+        ProbeSite::Lines { first: self.first, last: self.last }
     }
 
     /// Whether these overlap with others without one lying in the other: then they cannot be told apart.

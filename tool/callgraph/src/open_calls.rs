@@ -4,7 +4,7 @@
 //! how one came to the next or not (by reflection, by code outside the filter). And before anything is instrumented, and again whenever there is a choice,
 //! stacks are looked at: what was seen there below a root will be entered again, and is selected with the roots.
 
-use headwater_protocol::message::{MethodRef, Seen, ThreadStack};
+use headwater_protocol::message::{MethodRef, StackSamples, ThreadStack};
 use headwater_protocol::{MethodId, ThreadId};
 use headwater_terms::reach::{Trigger, Way};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -103,7 +103,7 @@ impl Ran {
     }
 
     /// Threads were seen below roots in these calls.
-    pub(super) fn add(&mut self, known: &Known, seen: &Seen) {
+    pub(super) fn add(&mut self, known: &Known, seen: &StackSamples) {
         for (class, stacks) in &seen.classes {
             if let Some(key) = known.mirrors.by_id(*class) {
                 *self.classes.entry(key).or_default() += stacks;

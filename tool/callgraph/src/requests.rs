@@ -1,7 +1,7 @@
 //! What is asked of the rewriter for a class file, and what became of the methods that are to be instrumented in it.
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
-use headwater_rewriter::{ClassFile, Place, Request};
+use headwater_rewriter::{ClassFile, ProbeSite, Request};
 use headwater_terms::Scheme;
 use headwater_terms::reach::Trigger;
 
@@ -97,13 +97,13 @@ impl CallGraph {
         let method = |method: &Selected| Request {
             method_index: method.method_index,
             id: method.id.0,
-            place: method.lines.map_or(Place::Method, Lines::place),
+            place: method.lines.map_or(ProbeSite::Method, Lines::place),
         };
         let mut requests: Vec<Request> = selected.iter().map(method).collect();
         requests.extend(plan.reflection.in_file(known, rewritten).into_iter().map(|invoker| Request {
             method_index: invoker.method_index,
             id: invoker.kind,
-            place: Place::FirstArgument,
+            place: ProbeSite::FirstArgument,
         }));
         requests.extend(plan.passages(known, rewritten).into_iter().map(|passage| Request {
             method_index: passage.method_index,
@@ -113,7 +113,7 @@ impl CallGraph {
         requests.extend(plan.natives.in_file(known, rewritten).into_iter().map(|call| Request {
             method_index: call.method_index,
             id: call.id.0,
-            place: Place::Call { offset: call.offset },
+            place: ProbeSite::Call { offset: call.offset },
         }));
         requests.extend(plan.wait_places(known, rewritten, &selected).into_iter().map(|waits| Request {
             method_index: waits.method_index,
@@ -123,12 +123,12 @@ impl CallGraph {
         requests.extend(plan.exception_constructors(known, rewritten).into_iter().map(|method_index| Request {
             method_index,
             id: headwater_runtime_java::exception::MADE,
-            place: Place::Constructed,
+            place: ProbeSite::Constructed,
         }));
         requests.extend(plan.sites.in_file(known, methods, rewritten, &selected).into_iter().map(|site| Request {
             method_index: site.method_index,
             id: site.number,
-            place: Place::Allocation { offset: site.offset },
+            place: ProbeSite::Allocation { offset: site.offset },
         }));
         let guards = plan.guards.in_file(Reading { known, methods, likely }, reachable, rewritten);
         Requests { guards, others: requests }

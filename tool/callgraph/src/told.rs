@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headwater_protocol::message::{ClassInfo, MethodInfo, Seen, UnlinkedClass};
+use headwater_protocol::message::{ClassInfo, MethodInfo, StackSamples, UnlinkedClass};
 use headwater_protocol::word::Counting;
 use headwater_protocol::{ClassId, MethodId};
 
@@ -64,7 +64,7 @@ impl CallGraph {
     }
 
     /// Threads were seen below roots in these calls.
-    pub fn ran_below_roots(&mut self, seen: &Seen) {
+    pub fn ran_below_roots(&mut self, seen: &StackSamples) {
         self.plan.ran.add(&self.known, seen);
     }
 

@@ -7,9 +7,9 @@
 //!
 //! Why so, and at what cost: docs/decisions/waits.md.
 
-use headwater_protocol::word::{Counting, Wait};
+use headwater_protocol::word::{Counting, ProbedWait};
 use headwater_protocol::{ClassId, LoaderId};
-use headwater_rewriter::{ClassFile, Place, call_sites};
+use headwater_rewriter::{ClassFile, ProbeSite, call_sites};
 
 use super::known::{Known, Rewritten};
 use super::methods::Methods;
@@ -26,7 +26,7 @@ enum Waiting {
     Calls(&'static str, &'static str),
 }
 
-use Wait::{Asleep, File, Loading, Parked, Socket};
+use ProbedWait::{Asleep, File, Loading, Parked, Socket};
 use Waiting::{Calls, Whole};
 
 const THREAD: &str = "java/lang/Thread";
@@ -36,10 +36,10 @@ const THROWABLE: &str = "java/lang/Throwable";
 
 /// What is native up to some JDK (18, and 20): nothing can be probed there but calls, in methods that are instrumented. Later ones have such a wait twice,
 /// which counts as one.
-const NATIVE: [(Waiting, Wait); 2] = [(Calls(THREAD, "sleep"), Asleep), (Calls(DESCRIPTOR, "sync"), File)];
+const NATIVE: [(Waiting, ProbedWait); 2] = [(Calls(THREAD, "sleep"), Asleep), (Calls(DESCRIPTOR, "sync"), File)];
 
 /// Class, methods, what waits there, and in what. A JDK has some of them.
-const PLACES: [(&str, &[&str], Waiting, Wait); 19] = [
+const PLACES: [(&str, &[&str], Waiting, ProbedWait); 19] = [
     ("java/util/concurrent/locks/LockSupport", &["park", "parkNanos", "parkUntil"], Whole, Parked),
     ("sun/misc/Unsafe", &["park"], Whole, Parked),
     (THREAD, &["sleep"], Whole, Asleep),
@@ -80,9 +80,9 @@ pub(super) struct WaitPlace {
     /// Of the method, in the class file's order.
     pub method_index: usize,
     /// All of it, or a call.
-    pub place: Place,
+    pub place: ProbeSite,
     /// In what.
-    pub wait: Wait,
+    pub wait: ProbedWait,
 }
 
 impl Known {
@@ -97,7 +97,7 @@ impl Known {
         self.telling().any(|name| name == class)
     }
 
-    fn are_told(&self, wait: Wait) -> bool {
+    fn are_told(&self, wait: ProbedWait) -> bool {
         if wait == Loading { self.options.loading } else { self.options.waits }
     }
 
@@ -188,8 +188,8 @@ impl Methods {
     }
 }
 
-fn places_in(file: &ClassFile<'_>, method_index: usize, waiting: Waiting, wait: Wait) -> Vec<WaitPlace> {
-    let place = |call| WaitPlace { method_index, place: Place::Wait { call }, wait };
+fn places_in(file: &ClassFile<'_>, method_index: usize, waiting: Waiting, wait: ProbedWait) -> Vec<WaitPlace> {
+    let place = |call| WaitPlace { method_index, place: ProbeSite::Wait { call }, wait };
     let (owner, name) = match waiting {
         Whole => return vec![place(None)],
         Calls(owner, name) => (owner, name),

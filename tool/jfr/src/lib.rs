@@ -19,8 +19,8 @@ use bytes::{Bytes, Text};
 use constants::Constants;
 pub use events::EventKind;
 pub use recorded::{
-    Allocated, Collection, Event, FrameIndex, JvmInformation, Lock, LockIndex, Recorded, Sample, Samples, Setting,
-    Stack, StackIndex, Thread, ThreadIndex,
+    Allocated, Collection, FrameIndex, JvmInformation, Lock, LockIndex, Recorded, RecordedEvent, Sample, Samples,
+    Setting, Stack, StackIndex, Thread, ThreadIndex,
 };
 use types::{Fuel, Kind, Name, Types, Value};
 
@@ -92,7 +92,7 @@ pub fn samples(recording: &[u8]) -> Result<Samples, ReadError> {
     use EventKind::{ExecutionSample, NativeMethodSample};
     let mut recorded = read(recording, Lines::Unknown, |kind| matches!(kind, ExecutionSample | NativeMethodSample))?;
     native::weigh(&mut recorded);
-    let sample = |event: &Event| {
+    let sample = |event: &RecordedEvent| {
         let Stack { frames, is_cut } = recorded.stacks[event.stack.0 as usize].clone();
         let thread = recorded.threads[event.thread.0 as usize].number;
         // Where nothing was seen, everything is missing.
@@ -361,7 +361,7 @@ impl Reader {
                     // A key of none where nobody had it.
                     let owner = fields.previous_owner.filter(|key| constants.threads.contains_key(key));
                     let previous_owner = owner.map(|key| self.thread(key, &mut constants)).transpose()?;
-                    let event = Event { kind, at_ns, duration_ns, amount, thread, stack, lock, previous_owner };
+                    let event = RecordedEvent { kind, at_ns, duration_ns, amount, thread, stack, lock, previous_owner };
                     self.recorded.events.push(event);
                 }
             }

@@ -8,14 +8,14 @@
 use headwater_terms::waiting;
 use rustc_hash::FxHashMap;
 
-use crate::{Event, EventKind, Recorded, ThreadIndex};
+use crate::{EventKind, Recorded, RecordedEvent, ThreadIndex};
 
 /// Of more threads, each has less than its part.
 const MOST: usize = 16;
 
 /// Has samples in native code stand for as much as others do, and leaves out those of threads that wait.
 pub(super) fn weigh(recorded: &mut Recorded) {
-    let is_native = |event: &Event| event.kind == EventKind::NativeMethodSample;
+    let is_native = |event: &RecordedEvent| event.kind == EventKind::NativeMethodSample;
     let mut seen: FxHashMap<ThreadIndex, usize> = FxHashMap::default();
     recorded
         .events
@@ -25,12 +25,12 @@ pub(super) fn weigh(recorded: &mut Recorded) {
     let (all, most) = (seen.values().sum::<usize>(), seen.values().max().copied().unwrap_or(1));
     let stands_for = ((all + most / 2) / most).clamp(1, MOST);
     let Recorded { events, methods, stacks, .. } = recorded;
-    let waits = |event: &Event| {
+    let waits = |event: &RecordedEvent| {
         let innermost = stacks[event.stack.0 as usize].frames.last().map(|frame| methods[frame.0 as usize].as_str());
         let name = innermost.and_then(|method| method.split('(').next());
         name.is_none_or(waiting::waits)
     };
-    let each = |event: Event| match is_native(&event) {
+    let each = |event: RecordedEvent| match is_native(&event) {
         true => std::iter::repeat_n(event, if waits(&event) { 0 } else { stands_for }),
         false => std::iter::repeat_n(event, 1),
     };

@@ -98,7 +98,7 @@ pub struct Thread {
 
 /// Something that happened at a place in the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct RecordedEvent {
     /// What.
     pub kind: EventKind,
     /// When it began, in ns since 1970.
@@ -185,7 +185,7 @@ pub struct Recorded {
     /// Each once.
     pub locks: Vec<Lock>,
     /// In no particular order.
-    pub events: Vec<Event>,
+    pub events: Vec<RecordedEvent>,
     /// When the first chunk begins, in ns since 1970: what was before has been thrown away.
     pub begins_ns: Option<i64>,
     /// Bytes of events that were lost.
@@ -218,7 +218,7 @@ impl Recorded {
         let locks = places(&mut self.locks, later.locks);
         let thread = |index: ThreadIndex| ThreadIndex(threads[index.0 as usize]);
         let new = later.events.into_iter().filter(|event| event.at_ns > since_ns);
-        self.events.extend(new.map(|event| Event {
+        self.events.extend(new.map(|event| RecordedEvent {
             thread: thread(event.thread),
             stack: StackIndex(stacks[event.stack.0 as usize]),
             lock: event.lock.map(|lock| LockIndex(locks[lock.0 as usize])),
@@ -284,7 +284,7 @@ mod tests {
 
     /// Two samples of a thread.
     fn sampled(first_ns: i64, methods: [&str; 2], lines: &[u32]) -> Recorded {
-        let event = |at: u32| Event {
+        let event = |at: u32| RecordedEvent {
             kind: EventKind::ExecutionSample,
             at_ns: first_ns + i64::from(at),
             duration_ns: 0,
@@ -309,7 +309,7 @@ mod tests {
 
     /// When which methods were seen.
     fn seen(recorded: &Recorded) -> Vec<(i64, &str)> {
-        let method = |event: &Event| {
+        let method = |event: &RecordedEvent| {
             let FrameIndex(frame) = recorded.stacks[event.stack.0 as usize].frames[0];
             (event.at_ns, recorded.methods[frame as usize].as_str())
         };

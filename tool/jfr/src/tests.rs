@@ -131,7 +131,7 @@ fn equal_stacks_and_threads_are_one() {
     assert_eq!(told.threads, [Thread { number: 4711, name: "main".to_owned(), is_virtual: false }]);
     let depths: Vec<usize> = told.stacks.iter().map(|stack| stack.frames.len()).collect();
     assert_eq!((depths, told.methods.len()), (vec![2, 0], 2));
-    let of = |event: &Event| (event.kind, event.at_ns, event.duration_ns, event.amount, event.stack.0);
+    let of = |event: &RecordedEvent| (event.kind, event.at_ns, event.duration_ns, event.amount, event.stack.0);
     let expected = [
         (EventKind::AllocationSample, 1_000, 2_000, 7, 0),
         (EventKind::Park, 3_000, 2_000, 0, 0),

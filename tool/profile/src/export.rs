@@ -160,16 +160,16 @@ fn started(profile: &Profile) -> Option<SystemTime> {
 
 /// One of the trees to be exported.
 #[derive(Clone, Debug)]
-struct Part<'a> {
+struct ExportedTree<'a> {
     /// Whose it is; `None` for the tree of all threads.
     thread: Option<&'a ThreadProfile>,
     tree: &'a Tree,
     columns: Columns<'a>,
 }
 
-impl<'a> Part<'a> {
-    fn of(profile: &Profile, thread: Option<&'a ThreadProfile>, tree: &'a Tree) -> Part<'a> {
-        Part { thread, tree, columns: profile.columns(tree) }
+impl<'a> ExportedTree<'a> {
+    fn of(profile: &Profile, thread: Option<&'a ThreadProfile>, tree: &'a Tree) -> ExportedTree<'a> {
+        ExportedTree { thread, tree, columns: profile.columns(tree) }
     }
 
     /// A metric of a node.
@@ -193,11 +193,11 @@ impl<'a> Part<'a> {
     }
 }
 
-fn parts(profile: &Profile, trees: Trees) -> Vec<Part<'_>> {
+fn parts(profile: &Profile, trees: Trees) -> Vec<ExportedTree<'_>> {
     match trees {
-        Trees::Merged => vec![Part::of(profile, None, &profile.merged)],
+        Trees::Merged => vec![ExportedTree::of(profile, None, &profile.merged)],
         Trees::PerThread => {
-            profile.threads.iter().map(|thread| Part::of(profile, Some(thread), &thread.tree)).collect()
+            profile.threads.iter().map(|thread| ExportedTree::of(profile, Some(thread), &thread.tree)).collect()
         }
     }
 }

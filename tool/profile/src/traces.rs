@@ -36,7 +36,7 @@ impl<'de> Deserialize<'de> for Schema {
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-pub enum Event {
+pub enum TraceEvent {
     /// A JVM has answered for the first time.
     Connected(Connected),
     /// Its threads at one moment.
@@ -179,7 +179,7 @@ pub struct Said {
     pub line: String,
 }
 
-impl Event {
+impl TraceEvent {
     /// One object on one line, without its end.
     pub fn line(&self) -> String {
         // Names and numbers: there is nothing in it that JSON has no way to say.
@@ -191,10 +191,10 @@ impl Event {
     /// # Errors
     ///
     /// If it is no object of this schema: a clause.
-    pub fn of_line(line: &str) -> Result<Event, String> {
-        let event: Event = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    pub fn of_line(line: &str) -> Result<TraceEvent, String> {
+        let event: TraceEvent = serde_json::from_str(line).map_err(|error| error.to_string())?;
         match &event {
-            Event::Trace(trace) if !trace.is_consistent() => {
+            TraceEvent::Trace(trace) if !trace.is_consistent() => {
                 Err("a thread of it has a stack that is not there".to_owned())
             }
             _ => Ok(event),
@@ -210,10 +210,10 @@ impl Event {
     /// Which process it is about, if it is about one.
     pub fn process(&self) -> Option<Process> {
         let (host, pid) = match self {
-            Event::Connected(it) => (&it.host, it.pid),
-            Event::Trace(it) => (&it.host, it.pid),
-            Event::Disconnected(it) => (&it.host, it.pid),
-            Event::Said(_) | Event::Unknown => return None,
+            TraceEvent::Connected(it) => (&it.host, it.pid),
+            TraceEvent::Trace(it) => (&it.host, it.pid),
+            TraceEvent::Disconnected(it) => (&it.host, it.pid),
+            TraceEvent::Said(_) | TraceEvent::Unknown => return None,
         };
         Some(Process { host: host.clone(), pid })
     }
@@ -249,33 +249,36 @@ mod tests {
     #[test]
     fn a_line_is_one_object_that_says_what_it_is() {
         let left = Disconnected { schema: Schema, time_ms: 7, host: "a\nb".into(), pid: 4711, reason: Reason::Left };
-        let event = Event::Disconnected(left);
+        let event = TraceEvent::Disconnected(left);
         let line = event.line();
         assert_eq!(
             line,
             r#"{"event":"disconnected","schema":"headwater-watch/1","time_ms":7,"host":"a\nb","pid":4711,"reason":"left"}"#
         );
-        assert!(Event::is_begun_by(&line));
-        assert_eq!(Event::of_line(&line), Ok(event));
+        assert!(TraceEvent::is_begun_by(&line));
+        assert_eq!(TraceEvent::of_line(&line), Ok(event));
     }
 
     #[test]
     fn what_later_versions_add_is_passed_over_and_another_schema_is_refused() {
         let added = r#"{"event":"disconnected","schema":"headwater-watch/1","time_ms":7,"host":"h","pid":1,"reason":"tired","x":[1]}"#;
-        let Ok(Event::Disconnected(left)) = Event::of_line(added) else { panic!("it is understood") };
+        let Ok(TraceEvent::Disconnected(left)) = TraceEvent::of_line(added) else { panic!("it is understood") };
         assert_eq!(left.reason, Reason::Unknown);
-        assert_eq!(Event::of_line(r#"{"event":"more","schema":"headwater-watch/1","x":1}"#), Ok(Event::Unknown));
+        assert_eq!(
+            TraceEvent::of_line(r#"{"event":"more","schema":"headwater-watch/1","x":1}"#),
+            Ok(TraceEvent::Unknown)
+        );
         let other = added.replace("watch/1", "watch/2");
-        assert!(Event::is_begun_by(&other));
-        let error = Event::of_line(&other).expect_err("another schema");
+        assert!(TraceEvent::is_begun_by(&other));
+        let error = TraceEvent::of_line(&other).expect_err("another schema");
         assert!(error.contains("its schema is `headwater-watch/2`, and headwater-watch/1 is known here"), "{error}");
     }
 
     #[test]
     fn a_thread_has_only_stacks_that_are_there() {
         let line = r#"{"event":"trace","schema":"headwater-watch/1","time_ms":1,"host":"h","pid":1,"number":1,"took_ms":1,"whole":true,"threads":[{"order":1,"name":"a","kind":"java","java_id":1,"os_id":1,"daemon":false,"state":"RUNNABLE","doing":"","idle":false,"cpu_ns":1,"allocated_bytes":1,"stack":1}],"stacks":[["a.b(c)"]]}"#;
-        assert_eq!(Event::of_line(line), Err("a thread of it has a stack that is not there".to_owned()));
-        assert!(Event::of_line(&line.replace("\"stack\":1", "\"stack\":0")).is_ok());
+        assert_eq!(TraceEvent::of_line(line), Err("a thread of it has a stack that is not there".to_owned()));
+        assert!(TraceEvent::of_line(&line.replace("\"stack\":1", "\"stack\":0")).is_ok());
         assert_eq!(method_of("a.b.C.m(C.java:12)"), "a.b.C.m");
     }
 }

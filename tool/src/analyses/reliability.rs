@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::{Analysis, seconds};
 use crate::printable::printable;
 use crate::report::units::{count, plural};
-use crate::traces::{Event, Process, Trace, method_of};
+use crate::traces::{Process, Trace, TraceEvent, method_of};
 
 /// Of a normal distribution so much is below so many deviations: 95 % of it.
 const DEVIATIONS: f64 = 1.645;
@@ -133,21 +133,21 @@ impl Program {
 }
 
 impl Analysis for Reliability {
-    fn next(&mut self, event: &Event) -> Vec<String> {
+    fn next(&mut self, event: &TraceEvent) -> Vec<String> {
         match event {
-            Event::Connected(connected) => {
+            TraceEvent::Connected(connected) => {
                 let process = Process { host: connected.host.clone(), pid: connected.pid };
                 self.names.insert(process, printable(connected.name()).into_owned());
                 Vec::new()
             }
-            Event::Trace(trace) => self.trace(trace).into_iter().collect(),
-            Event::Disconnected(event) => {
+            TraceEvent::Trace(trace) => self.trace(trace).into_iter().collect(),
+            TraceEvent::Disconnected(event) => {
                 let process = Process { host: event.host.clone(), pid: event.pid };
                 self.names.remove(&process);
                 self.programs.values_mut().for_each(|program| program.last.retain(|(of, _), _| *of != process));
                 Vec::new()
             }
-            Event::Said(_) | Event::Unknown => Vec::new(),
+            TraceEvent::Said(_) | TraceEvent::Unknown => Vec::new(),
         }
     }
 

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Analysis, is_same_path, named, seconds};
 use crate::printable::printable;
 use crate::report::units::plural;
-use crate::traces::{Event, Process, Thread, Trace};
+use crate::traces::{Process, Thread, Trace, TraceEvent};
 
 /// Who uses so much of a processor in one place runs there.
 const BUSY: f64 = 0.5;
@@ -16,7 +16,7 @@ const MOST_NAMED: usize = 20;
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct StillOptions {
     /// Who has not moved for so long is told of.
     pub after: Duration,
     /// Those too that wait for work, or sleep.
@@ -26,7 +26,7 @@ pub struct Wanted {
 /// What it knows.
 #[derive(Debug)]
 pub struct Still {
-    wanted: Wanted,
+    wanted: StillOptions,
     names: FxHashMap<Process, String>,
     threads: FxHashMap<(Process, u64), Standing>,
 }
@@ -96,7 +96,7 @@ impl Standing {
 
 impl Still {
     /// Begins.
-    pub fn new(wanted: Wanted) -> Still {
+    pub fn new(wanted: StillOptions) -> Still {
         Still { wanted, names: FxHashMap::default(), threads: FxHashMap::default() }
     }
 
@@ -185,15 +185,15 @@ fn been(standing: &Standing) -> String {
 }
 
 impl Analysis for Still {
-    fn next(&mut self, event: &Event) -> Vec<String> {
+    fn next(&mut self, event: &TraceEvent) -> Vec<String> {
         match event {
-            Event::Connected(connected) => {
+            TraceEvent::Connected(connected) => {
                 let process = Process { host: connected.host.clone(), pid: connected.pid };
                 self.names.insert(process, printable(connected.name()).into_owned());
                 Vec::new()
             }
-            Event::Trace(trace) => self.trace(trace),
-            Event::Disconnected(event) if event.reason == crate::traces::Reason::Ended => {
+            TraceEvent::Trace(trace) => self.trace(trace),
+            TraceEvent::Disconnected(event) if event.reason == crate::traces::Reason::Ended => {
                 let process = Process { host: event.host.clone(), pid: event.pid };
                 self.threads.retain(|(of, _), _| *of != process);
                 self.names.remove(&process);
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     fn still(idle: bool) -> Still {
-        let mut still = Still::new(Wanted { after: Duration::from_secs(10), idle });
+        let mut still = Still::new(StillOptions { after: Duration::from_secs(10), idle });
         assert!(still.next(&connected(7)).is_empty());
         still
     }

@@ -12,9 +12,9 @@ use tokio::sync::mpsc::{Sender, channel};
 use super::{complain, fail};
 use crate::analyses::Analysis;
 use crate::analyses::reliability::Reliability;
-use crate::analyses::still::{Still, Wanted};
+use crate::analyses::still::{Still, StillOptions};
 use crate::request::duration;
-use crate::traces::Event;
+use crate::traces::TraceEvent;
 use crate::traces::recording::{self, End};
 
 pub(super) const EXAMPLES: &str = "\
@@ -58,7 +58,7 @@ enum Which {
 pub(super) async fn run(arguments: &AnalyseArgs, interrupt: impl Future<Output = ()>) -> ExitCode {
     let (mut analysis, file): (Box<dyn Analysis>, _) = match &arguments.which {
         Which::Still { file, after, idle } => {
-            (Box::new(Still::new(Wanted { after: *after, idle: *idle })), file.clone())
+            (Box::new(Still::new(StillOptions { after: *after, idle: *idle })), file.clone())
         }
         Which::Reliability { file, every } => (Box::new(Reliability::new(*every)), file.clone()),
     };
@@ -110,7 +110,7 @@ fn say(lines: Vec<String>) -> Result<(), Failure> {
     written.map_err(Failure::Unwritable)
 }
 
-fn read(file: &Path, events: &Sender<Event>) -> Result<End, String> {
+fn read(file: &Path, events: &Sender<TraceEvent>) -> Result<End, String> {
     if file == Path::new("-") {
         return send("standard input", &mut io::stdin().lock(), events);
     }
@@ -119,7 +119,7 @@ fn read(file: &Path, events: &Sender<Event>) -> Result<End, String> {
     send(&name, &mut BufReader::with_capacity(1 << 16, opened), events)
 }
 
-fn send(name: &str, input: &mut impl BufRead, events: &Sender<Event>) -> Result<End, String> {
+fn send(name: &str, input: &mut impl BufRead, events: &Sender<TraceEvent>) -> Result<End, String> {
     // Nobody listens any more when it was interrupted.
     let each = |event| drop(events.blocking_send(event));
     recording::read(input, each).map_err(|error| format!("cannot read {name}: {error}"))

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{complain, fail, record_whole};
-use crate::locks::{self, Wanted};
+use crate::locks::{self, LockOptions};
 use crate::request::locks::Waiting;
 use crate::whole_jvm::price_of_recorder;
 
@@ -28,7 +28,7 @@ pub(super) struct LocksArgs {
     waiting: Waiting,
 }
 
-fn say_begun(wanted: Wanted) {
+fn say_begun(wanted: LockOptions) {
     let time = humantime::format_duration(wanted.duration);
     complain(&format!("recording waits for locks for {time} (Ctrl-C ends it)"));
 }

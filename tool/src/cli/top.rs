@@ -21,7 +21,7 @@ use crate::request::output::{Output, wants_color};
 use crate::request::profile::ProfileArgs;
 use crate::request::progress::{Progress, Shown};
 use crate::request::values::live_period;
-use crate::sampling::{Classes, Waits, Wanted};
+use crate::sampling::{Classes, SampleOptions, Waits};
 use crate::top::column::{Column, Sort};
 use crate::top::samples::{self, Next};
 use crate::top::view::{self, Glyphs, Look, Palette};
@@ -186,7 +186,7 @@ async fn sampled(arguments: &TopArgs, jvm: &Jvm, interrupt: impl Future<Output =
         interrupt.await;
         is_over.set(true);
     });
-    let wanted = Wanted {
+    let wanted = SampleOptions {
         duration: arguments.settings(&[]).duration.unwrap_or(LONGEST),
         every: EVERY,
         lines: Lines::Unknown,

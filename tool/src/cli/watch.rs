@@ -17,7 +17,7 @@ use crate::request::values::live_period;
 use crate::top::search::Query;
 use crate::top::view::Palette;
 use crate::traces::recording;
-use crate::watch::collector::{Pace, Wanted};
+use crate::watch::collector::{JvmSelector, Pace};
 use crate::watch::source::Here;
 use crate::watch::view::View;
 use crate::watch::{self, Ending, Plan, Shape};
@@ -134,8 +134,8 @@ fn shape(arguments: &WatchArgs) -> Shape {
     }
 }
 
-fn wanted(arguments: &WatchArgs) -> Result<Wanted, (u8, String)> {
-    let mut wanted = Wanted { all: arguments.all, ..Wanted::default() };
+fn wanted(arguments: &WatchArgs) -> Result<JvmSelector, (u8, String)> {
+    let mut wanted = JvmSelector { all: arguments.all, ..JvmSelector::default() };
     let mut running: Option<Vec<Jvm>> = None;
     for target in &arguments.targets {
         if target.bytes().all(|byte| byte.is_ascii_digit()) {

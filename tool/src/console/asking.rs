@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use tokio::time::Instant;
 
 use super::command::FilterChange;
-use super::{Console, Event, Failure, State, is_broken_pipe, not_attached, show};
+use super::{Console, ConsoleEvent, Failure, State, is_broken_pipe, not_attached, show};
 use crate::jvm::process::has_program;
 use crate::locks::{self, LocksError};
 use crate::pattern::{ClassPattern, display_name, java_name};
@@ -16,7 +16,7 @@ use crate::request::output::{Origin, Output};
 use crate::request::sample::Sampling;
 use crate::sampling::{self, SampleError};
 use crate::session::SessionError;
-use crate::thread_dump::{self, DumpError, Wanted};
+use crate::thread_dump::{self, DumpError, DumpOptions};
 use crate::threads::Taken;
 use crate::whole_jvm::{Recorder, price_of_recorder};
 
@@ -65,7 +65,7 @@ impl Console {
     /// All threads of the target, which is served meanwhile.
     pub(super) async fn all_threads(
         &mut self,
-        wanted: Wanted,
+        wanted: DumpOptions,
         interrupt: impl Future<Output = ()>,
     ) -> Result<Taken, Failure> {
         let jvm = self.jvm.clone().ok_or_else(not_attached)?;
@@ -82,8 +82,8 @@ impl Console {
         loop {
             match self.serve_until(finding.as_mut()).await {
                 Ok(found) => return Ok(found),
-                Err(Event::Lost(failure)) => return Err(failure),
-                Err(Event::Complete(message)) => self.progress.say(&message),
+                Err(ConsoleEvent::Lost(failure)) => return Err(failure),
+                Err(ConsoleEvent::Complete(message)) => self.progress.say(&message),
             }
         }
     }

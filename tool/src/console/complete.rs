@@ -25,7 +25,7 @@ pub struct Completion {
 
 /// What is wanted at a place of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wanted {
+enum Completing {
     /// One of these.
     OneOf(Vec<String>),
     Target,
@@ -47,12 +47,12 @@ impl Console {
             fitting.map(|candidate| candidate + " ").collect()
         };
         let candidates = match wanted {
-            Wanted::OneOf(words) => whole(words),
-            Wanted::Target => {
+            Completing::OneOf(words) => whole(words),
+            Completing::Target => {
                 whole(jvm::list().into_iter().map(|jvm| jvm.main).filter(|main| can_be_typed(main)).collect())
             }
-            Wanted::Method | Wanted::Class if word.contains("::") => self.methods_beginning_with(word).await,
-            Wanted::Method => {
+            Completing::Method | Completing::Class if word.contains("::") => self.methods_beginning_with(word).await,
+            Completing::Method => {
                 let parts = by_parts(&self.classes, word);
                 match &parts[..] {
                     // The class is clear, and a method is what is wanted.
@@ -63,8 +63,8 @@ impl Console {
                     _ => parts.iter().map(|part| part.before("::")).collect(),
                 }
             }
-            Wanted::Class => by_parts(&self.classes, word).iter().map(|part| part.before(" ")).collect(),
-            Wanted::Thread => {
+            Completing::Class => by_parts(&self.classes, word).iter().map(|part| part.before(" ")).collect(),
+            Completing::Thread => {
                 let profile = self.profile_so_far().await;
                 let threads = profile.map(|profile| profile.threads).unwrap_or_default();
                 let quoted = |name: String| if name.contains(' ') { format!("'{name}'") } else { name };
@@ -77,8 +77,8 @@ impl Console {
                         .collect(),
                 )
             }
-            Wanted::File => files(word),
-            Wanted::Nothing => Vec::new(),
+            Completing::File => files(word),
+            Completing::Nothing => Vec::new(),
         };
         Completion { start, candidates }
     }
@@ -101,50 +101,52 @@ impl Console {
 }
 
 /// What is wanted at the end of a line, and where the word begins that is there already.
-fn wanted(line: &str) -> (usize, Wanted) {
+fn wanted(line: &str) -> (usize, Completing) {
     let start = line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let word = &line[start..];
     let before: Vec<&str> = line[..start].split_whitespace().collect();
-    let words = |words: &[&str]| Wanted::OneOf(words.iter().map(|word| (*word).to_owned()).collect());
-    let (Some(command), Some(last)) = (before.first(), before.last()) else { return (start, Wanted::OneOf(names())) };
+    let words = |words: &[&str]| Completing::OneOf(words.iter().map(|word| (*word).to_owned()).collect());
+    let (Some(command), Some(last)) = (before.first(), before.last()) else {
+        return (start, Completing::OneOf(names()));
+    };
     if let Some((option, beginning)) = word.split_once('=').filter(|(option, _)| option.starts_with("--")) {
-        return (line.len() - beginning.len(), of_option(command, option).unwrap_or(Wanted::Nothing));
+        return (line.len() - beginning.len(), of_option(command, option).unwrap_or(Completing::Nothing));
     }
     let wanted = match *command {
-        "help" => Wanted::OneOf(names()),
-        _ if *last == ">" => Wanted::File,
-        _ if word.starts_with('-') => Wanted::OneOf(options(command)),
+        "help" => Completing::OneOf(names()),
+        _ if *last == ">" => Completing::File,
+        _ if word.starts_with('-') => Completing::OneOf(options(command)),
         _ if last.starts_with('-')
             && let Some(wanted) = of_option(command, last) =>
         {
             wanted
         }
-        "attach" => Wanted::Target,
-        "count" => Wanted::OneOf(Word::all().iter().map(|word| word.name()).collect()),
+        "attach" => Completing::Target,
+        "count" => Completing::OneOf(Word::all().iter().map(|word| word.name()).collect()),
         "events" => words(&["gc", "classes", "threads", "monitors", "compile", "on", "off"]),
-        "profile" | "region" | "callers" | "explain" => Wanted::Method,
+        "profile" | "region" | "callers" | "explain" => Completing::Method,
         "expect" if word.starts_with("sample.") => words(&["sample.cpu", "sample.wall", "sample.allocated"]),
-        "methods" => Wanted::Class,
-        "filter" if before.len() > 1 => Wanted::Class,
+        "methods" => Completing::Class,
+        "filter" if before.len() > 1 => Completing::Class,
         "filter" => words(&["include", "exclude", "clear"]),
         "wait" if before.len() == 1 => words(&["calls", "root-entered", "done"]),
         "expect" if before.len() == 1 => words(&super::condition::QUANTITIES),
-        "snapshot" => Wanted::File,
-        _ => Wanted::Nothing,
+        "snapshot" => Completing::File,
+        _ => Completing::Nothing,
     };
     (start, wanted)
 }
 
 /// What an option's value is; `None` if it has none.
-fn of_option(command: &str, option: &str) -> Option<Wanted> {
+fn of_option(command: &str, option: &str) -> Option<Completing> {
     Some(match value(command, option)? {
-        Value::OneOf(values) => Wanted::OneOf(values),
+        Value::OneOf(values) => Completing::OneOf(values),
         Value::Of(option) => match option.as_str() {
-            "focus" => Wanted::Method,
-            "include" | "exclude" => Wanted::Class,
-            "thread" => Wanted::Thread,
-            "output" => Wanted::File,
-            _ => Wanted::Nothing,
+            "focus" => Completing::Method,
+            "include" | "exclude" => Completing::Class,
+            "thread" => Completing::Thread,
+            "output" => Completing::File,
+            _ => Completing::Nothing,
         },
     })
 }
@@ -278,9 +280,9 @@ mod tests {
 
     #[test]
     fn what_is_wanted_depends_on_the_place() {
-        let words = |words: &[&str]| Wanted::OneOf(words.iter().map(|word| (*word).to_owned()).collect());
+        let words = |words: &[&str]| Completing::OneOf(words.iter().map(|word| (*word).to_owned()).collect());
         for (line, start, expected) in [
-            ("profile Sho", 8, Wanted::Method),
+            ("profile Sho", 8, Completing::Method),
             (
                 "count alloc-",
                 6,
@@ -301,30 +303,30 @@ mod tests {
                     "off",
                 ]),
             ),
-            ("profile com.acme.Shop::checkout --include com.", 42, Wanted::Class),
+            ("profile com.acme.Shop::checkout --include com.", 42, Completing::Class),
             ("profile com.acme.Shop::checkout --clock ", 40, words(&["exact", "tick", "cpu"])),
             ("profile com.acme.Shop::checkout --clock=t", 40, words(&["exact", "tick", "cpu"])),
-            ("profile com.acme.Shop::checkout --stats ", 40, Wanted::Method),
-            ("profile com.acme.Shop::checkout -d ", 35, Wanted::Nothing),
+            ("profile com.acme.Shop::checkout --stats ", 40, Completing::Method),
+            ("profile com.acme.Shop::checkout -d ", 35, Completing::Nothing),
             ("tree --sort ", 12, words(&["self", "total", "calls"])),
-            ("tree --focus ", 13, Wanted::Method),
-            ("tree --thread ma", 14, Wanted::Thread),
-            ("tree -o ", 8, Wanted::File),
-            ("tree > out", 7, Wanted::File),
-            ("callers Sho", 8, Wanted::Method),
-            ("methods Sho", 8, Wanted::Class),
+            ("tree --focus ", 13, Completing::Method),
+            ("tree --thread ma", 14, Completing::Thread),
+            ("tree -o ", 8, Completing::File),
+            ("tree > out", 7, Completing::File),
+            ("callers Sho", 8, Completing::Method),
+            ("methods Sho", 8, Completing::Class),
             ("filter ", 7, words(&["include", "exclude", "clear"])),
-            ("filter include com.", 15, Wanted::Class),
+            ("filter include com.", 15, Completing::Class),
             ("wait ", 5, words(&["calls", "root-entered", "done"])),
-            ("wait calls ", 11, Wanted::Nothing),
-            ("attach ", 7, Wanted::Target),
-            ("snapshot ", 9, Wanted::File),
+            ("wait calls ", 11, Completing::Nothing),
+            ("attach ", 7, Completing::Target),
+            ("snapshot ", 9, Completing::File),
         ] {
             assert_eq!(wanted(line), (start, expected), "{line}");
         }
         let (_, commands) = wanted("pro");
-        assert_eq!(commands, Wanted::OneOf(names()));
+        assert_eq!(commands, Completing::OneOf(names()));
         let (_, given) = wanted("tree --mi");
-        assert!(matches!(given, Wanted::OneOf(options) if options.contains(&"--min".to_owned())));
+        assert!(matches!(given, Completing::OneOf(options) if options.contains(&"--min".to_owned())));
     }
 }

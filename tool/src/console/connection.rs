@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Console, Event, Failure, State, not_attached};
+use super::{Console, ConsoleEvent, Failure, State, not_attached};
 use crate::jvm::process::has_program;
 use crate::jvm::{self, Jvm};
 use crate::profile::Target;
@@ -80,7 +80,7 @@ impl Console {
     }
 
     /// Serves the target until something else is ready, or something has happened by itself.
-    pub async fn serve_until<T>(&mut self, mut until: Pin<&mut impl Future<Output = T>>) -> Result<T, Event> {
+    pub async fn serve_until<T>(&mut self, mut until: Pin<&mut impl Future<Output = T>>) -> Result<T, ConsoleEvent> {
         match &mut self.state {
             State::Live { live, deadline } => {
                 let (deadline, progress) = (*deadline, live.progress().clone());
@@ -94,15 +94,15 @@ impl Console {
                 match live.serve_until(either).await {
                     Ok(Some(done)) => Ok(done),
                     Ok(None) => Err(match self.end_profile(Ending::Complete).await {
-                        Ok(message) => Event::Complete(message),
-                        Err(failure) => Event::Lost(failure),
+                        Ok(message) => ConsoleEvent::Complete(message),
+                        Err(failure) => ConsoleEvent::Lost(failure),
                     }),
-                    Err(error) => Err(Event::Lost(self.lost(error).await)),
+                    Err(error) => Err(ConsoleEvent::Lost(self.lost(error).await)),
                 }
             }
             State::Attached(attached) => match attached.session().serve_until(until).await {
                 Ok(done) => Ok(done),
-                Err(error) => Err(Event::Lost(self.lost(error).await)),
+                Err(error) => Err(ConsoleEvent::Lost(self.lost(error).await)),
             },
             State::Detached => {
                 let Some(jvm) = self.jvm.clone() else { return Ok(until.await) };
@@ -113,7 +113,7 @@ impl Console {
                 };
                 tokio::select! {
                     done = until => Ok(done),
-                    () = gone => Err(Event::Lost(self.lost(SessionError::TargetEnded).await)),
+                    () = gone => Err(ConsoleEvent::Lost(self.lost(SessionError::TargetEnded).await)),
                 }
             }
         }

@@ -19,7 +19,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::complete::Completion;
 use super::events::Printer;
-use super::{Console, Event, Failure, Flow, command};
+use super::{Console, ConsoleEvent, Failure, Flow, command};
 use crate::printable::printable_lines;
 
 /// How long the editor waits for the session to complete a word: it may be busy with the target.
@@ -144,8 +144,8 @@ async fn converse(
                     // An editor that no longer waits shows nothing.
                     let _ = answer.send(console.complete(&line).await);
                 }
-                Err(Event::Complete(message)) => told.tell(&message),
-                Err(Event::Lost(failure)) => {
+                Err(ConsoleEvent::Complete(message)) => told.tell(&message),
+                Err(ConsoleEvent::Lost(failure)) => {
                     told.tell(&failure.message);
                     // A root that matches nothing does not end what goes on.
                     if failure.code != 4 {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::condition::{Wait, WaitCommand};
-use super::{Console, Event, Failure, NOTHING_RECORDED, State};
+use super::{Console, ConsoleEvent, Failure, NOTHING_RECORDED, State};
 
 /// How often it is looked whether what is waited for has come.
 const POLL: Duration = Duration::from_millis(10);
@@ -45,8 +45,8 @@ impl Console {
         loop {
             match self.serve_until(waited.as_mut()).await {
                 Ok(result) => return result,
-                Err(Event::Lost(failure)) => return Err(failure),
-                Err(Event::Complete(message)) => {
+                Err(ConsoleEvent::Lost(failure)) => return Err(failure),
+                Err(ConsoleEvent::Complete(message)) => {
                     self.progress.say(&message);
                     if !matches!(wait.what, Wait::For(_)) {
                         return self.has_come(wait.what);

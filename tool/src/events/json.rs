@@ -1,6 +1,6 @@
 //! Events as JSON objects, one a line.
 
-use headwater_protocol::message::events::{Event, Happened, Kinds, Named, Place, Sort, Thread, What};
+use headwater_protocol::message::events::{Happened, JvmEvent, Kinds, Named, Sort, StackFrame, Thread, What};
 use serde_json::{Value, json};
 
 use super::name;
@@ -12,8 +12,8 @@ use super::visit::Clock;
 const SCHEMA: &str = "headwater-events/1";
 
 /// An event; `lived_ns` of a thread whose start is known.
-pub(super) fn line(event: &Event, methods: &[Named], (pid, clock): (u32, Clock), lived_ns: Option<u64>) -> String {
-    let stack = |stack: &[Place]| -> Value { stack.iter().map(|place| place_name(methods, place)).collect() };
+pub(super) fn line(event: &JvmEvent, methods: &[Named], (pid, clock): (u32, Clock), lived_ns: Option<u64>) -> String {
+    let stack = |stack: &[StackFrame]| -> Value { stack.iter().map(|place| place_name(methods, place)).collect() };
     let (kind, what) = match &event.what {
         What::Collection { duration_ns, cause, collector, pools } => {
             let each = pools
@@ -114,7 +114,7 @@ mod tests {
 
     fn read(what: What) -> Value {
         let methods = [Named { class: "a.B".into(), name: "c".into() }];
-        let text = line(&Event { time_ns: 7_000_000, what }, &methods, (12, CLOCK), Some(9));
+        let text = line(&JvmEvent { time_ns: 7_000_000, what }, &methods, (12, CLOCK), Some(9));
         assert!(!text.contains('\n'));
         serde_json::from_str(&text).unwrap()
     }
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn stacks_are_names_with_lines_and_an_owner_may_be_unknown() {
         let thread = Thread { id: 4, name: "t".into() };
-        let stack = vec![Place { method: 0, line: Some(3) }, Place { method: 9, line: None }];
+        let stack = vec![StackFrame { method: 0, line: Some(3) }, StackFrame { method: 9, line: None }];
         let wait = |owner| What::Wait {
             duration_ns: 1,
             class: "a.B".into(),

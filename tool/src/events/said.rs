@@ -1,6 +1,6 @@
 //! What is said alike in text and in JSON: names, and sums of pools.
 
-use headwater_protocol::message::events::{Named, Place, Pool};
+use headwater_protocol::message::events::{Named, Pool, StackFrame};
 
 /// Not a part of the heap.
 const METASPACE: &str = "metaspace";
@@ -26,7 +26,7 @@ pub(super) fn method_name(methods: &[Named], method: u32) -> String {
 }
 
 /// A call on a stack.
-pub(super) fn place_name(methods: &[Named], place: &Place) -> String {
+pub(super) fn place_name(methods: &[Named], place: &StackFrame) -> String {
     let method = method_name(methods, place.method);
     place.line.map_or_else(|| method.clone(), |line| format!("{method}:{line}"))
 }

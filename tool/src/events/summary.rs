@@ -215,12 +215,12 @@ fn with_parts(number: u64, (one, many): (&str, &str), parts: &BTreeMap<String, S
 
 #[cfg(test)]
 mod tests {
-    use headwater_protocol::message::events::{Event, Thread};
+    use headwater_protocol::message::events::{JvmEvent, Thread};
 
     use super::*;
 
     fn happened(whats: Vec<What>) -> Happened {
-        let events = whats.into_iter().map(|what| Event { time_ns: 0, what }).collect();
+        let events = whats.into_iter().map(|what| JvmEvent { time_ns: 0, what }).collect();
         Happened { methods: Vec::new(), events, left_out: Vec::new() }
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headwater_protocol::message::events::{Event, Happened, Kinds, What};
+use headwater_protocol::message::events::{Happened, JvmEvent, Kinds, What};
 use rustc_hash::FxHashMap;
 
 use super::summary::Summary;
@@ -93,7 +93,7 @@ impl Teller {
         }
     }
 
-    fn lived_ns(&mut self, event: &Event) -> Option<u64> {
+    fn lived_ns(&mut self, event: &JvmEvent) -> Option<u64> {
         match &event.what {
             What::ThreadStart { thread, .. } => {
                 if self.started.len() < MOST_THREADS {
@@ -153,7 +153,7 @@ impl Teller {
 mod tests {
     use std::sync::Mutex;
 
-    use headwater_protocol::message::events::{Kind, Place, Pool, Sort, Thread};
+    use headwater_protocol::message::events::{Kind, Pool, Sort, StackFrame, Thread};
 
     use super::*;
 
@@ -169,10 +169,10 @@ mod tests {
 
     const CLOCK: Clock = Clock { jvm_ns: 1_000, world_ns: 0 };
 
-    fn of_thread(start: bool, time_ns: i64) -> Event {
+    fn of_thread(start: bool, time_ns: i64) -> JvmEvent {
         let thread = Thread { id: 7, name: "worker".into() };
         let what = if start { What::ThreadStart { thread, is_daemon: false } } else { What::ThreadEnd { thread } };
-        Event { time_ns, what }
+        JvmEvent { time_ns, what }
     }
 
     #[test]
@@ -201,14 +201,14 @@ mod tests {
     #[test]
     fn an_agent_that_lies_is_written_down_as_it_is() {
         let thread = Thread { id: 7, name: "worker".into() };
-        let stack = vec![Place { method: u32::MAX, line: None }];
+        let stack = vec![StackFrame { method: u32::MAX, line: None }];
         let pool = Pool { name: "eden".into(), before: Some(u64::MAX), after: u64::MAX };
         let collection =
             What::Collection { duration_ns: u64::MAX, cause: None, collector: None, pools: vec![pool.clone(), pool] };
         let wait = What::Wait { duration_ns: u64::MAX, class: String::new(), thread, stack, owner: None };
         let whats = [collection.clone(), collection, wait.clone(), wait, What::Discard { method: 1 }];
         let times = [i64::MIN, i64::MAX, 0, -1, 1];
-        let events = whats.into_iter().zip(times).map(|(what, time_ns)| Event { time_ns, what }).collect();
+        let events = whats.into_iter().zip(times).map(|(what, time_ns)| JvmEvent { time_ns, what }).collect();
         let events = [of_thread(true, i64::MIN), of_thread(false, i64::MAX)].into_iter().chain::<Vec<_>>(events);
         let left_out = vec![(Sort::Wait, u64::MAX), (Sort::ClassLoad, u64::MAX)];
         let happened = Happened { events: events.collect(), left_out, ..Happened::default() };

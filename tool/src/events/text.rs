@@ -1,6 +1,6 @@
 //! Events as lines to be read.
 
-use headwater_protocol::message::events::{Event, Happened, Named, Place, Pool, Sort, Thread, What};
+use headwater_protocol::message::events::{Happened, JvmEvent, Named, Pool, Sort, StackFrame, Thread, What};
 
 use super::said::{heap, method_name, place_name, total};
 use super::visit::Clock;
@@ -22,7 +22,7 @@ const LOADING: [&str; 7] = [
 ];
 
 /// An event in one line; `lived_ns` of a thread whose start is known.
-pub(super) fn line(event: &Event, methods: &[Named], clock: Clock, lived_ns: Option<u64>) -> String {
+pub(super) fn line(event: &JvmEvent, methods: &[Named], clock: Clock, lived_ns: Option<u64>) -> String {
     let what = match &event.what {
         What::Collection { duration_ns, cause, collector, pools } => {
             let cause = cause.as_deref().unwrap_or("cause unknown");
@@ -96,8 +96,8 @@ fn used(pools: &[Pool]) -> String {
 }
 
 /// The calls of a stack from the first on that is not there to load a class.
-fn cause<'a>(stack: &'a [Place], methods: &[Named], loader: &str) -> &'a [Place] {
-    let loads = |place: &Place| {
+fn cause<'a>(stack: &'a [StackFrame], methods: &[Named], loader: &str) -> &'a [StackFrame] {
+    let loads = |place: &StackFrame| {
         let class = methods.get(place.method as usize).map_or("", |named| &named.class);
         class == loader || LOADING.iter().any(|beginning| class.starts_with(beginning))
     };
@@ -107,7 +107,7 @@ fn cause<'a>(stack: &'a [Place], methods: &[Named], loader: &str) -> &'a [Place]
     }
 }
 
-fn at(stack: &[Place], methods: &[Named]) -> String {
+fn at(stack: &[StackFrame], methods: &[Named]) -> String {
     if stack.is_empty() {
         return String::new();
     }
@@ -137,8 +137,8 @@ mod tests {
         ]
     }
 
-    fn stack(methods: &[u32]) -> Vec<Place> {
-        methods.iter().map(|method| Place { method: *method, line: (*method == 2).then_some(12) }).collect()
+    fn stack(methods: &[u32]) -> Vec<StackFrame> {
+        methods.iter().map(|method| StackFrame { method: *method, line: (*method == 2).then_some(12) }).collect()
     }
 
     fn worker(id: i64) -> Thread {
@@ -147,7 +147,7 @@ mod tests {
 
     #[track_caller]
     fn check(what: What, expected: &str) {
-        let event = Event { time_ns: 2_500_000_000, what };
+        let event = JvmEvent { time_ns: 2_500_000_000, what };
         assert_eq!(line(&event, &methods(), CLOCK, Some(7_000)), format!("    1.500000 {expected}"));
     }
 
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn names_that_would_harm_a_terminal_are_escaped() {
         let thread = Thread { id: 1, name: "a\u{1b}[2Jb\n".into() };
-        let event = Event { time_ns: 0, what: What::ThreadEnd { thread } };
+        let event = JvmEvent { time_ns: 0, what: What::ThreadEnd { thread } };
         let line = line(&event, &[], CLOCK, None);
         assert!(!line.contains(['\u{1b}', '\n']), "{line:?}");
     }

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use headwater_jfr::{Event, EventKind, Recorded};
+use headwater_jfr::{EventKind, Recorded, RecordedEvent};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{STEP, now_ns};
 use crate::attach::{self, TargetHost, jcmd};
-use crate::import::recording::locks::{Place, is_acquired, is_latch};
+use crate::import::recording::locks::{WaitIndex, is_acquired, is_latch};
 use crate::profile::{Contention, Holder, LockKind, Unfinished};
 use crate::report::units::bytes;
 use crate::thread_dump::pace::{Pace, longest_pause};
@@ -183,7 +183,7 @@ impl Looks {
     }
 
     /// Gives waits their holders, as far as they were seen, and finds those that have not ended.
-    pub(super) fn join(&self, recorded: &Recorded, places: &[Option<Place>], contention: &mut Contention) {
+    pub(super) fn join(&self, recorded: &Recorded, places: &[Option<WaitIndex>], contention: &mut Contention) {
         contention.looks = self.looks.len() as u64;
         let waits = Waits::of(recorded, places);
         let mut seen: FxHashMap<(usize, usize, usize), u64> = FxHashMap::default();
@@ -260,12 +260,12 @@ fn frames(thread: &Thread) -> Vec<String> {
 /// Waits by thread, in the order of their beginnings: a thread has one at a time.
 struct Waits<'a> {
     recorded: &'a Recorded,
-    places: &'a [Option<Place>],
+    places: &'a [Option<WaitIndex>],
     of_thread: FxHashMap<u32, Vec<usize>>,
 }
 
 impl<'a> Waits<'a> {
-    fn of(recorded: &'a Recorded, places: &'a [Option<Place>]) -> Waits<'a> {
+    fn of(recorded: &'a Recorded, places: &'a [Option<WaitIndex>]) -> Waits<'a> {
         let mut of_thread: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
         for (at, event) in recorded.events.iter().enumerate().filter(|(at, _)| places[*at].is_some()) {
             let thread = &recorded.threads[event.thread.0 as usize];
@@ -278,10 +278,11 @@ impl<'a> Waits<'a> {
     }
 
     /// Where a thread was waiting at some time of a look, for such a lock: each place once.
-    fn during(&self, look: &Look, wait: &Wait) -> Vec<Place> {
+    fn during(&self, look: &Look, wait: &Wait) -> Vec<WaitIndex> {
         let Some(events) = self.of_thread.get(&wait.thread) else { return Vec::new() };
         let event = |at: &usize| &self.recorded.events[*at];
-        let end = |event: &Event| event.at_ns.saturating_add(i64::try_from(event.duration_ns).unwrap_or(i64::MAX));
+        let end =
+            |event: &RecordedEvent| event.at_ns.saturating_add(i64::try_from(event.duration_ns).unwrap_or(i64::MAX));
         let first = events.partition_point(|at| end(event(at)) < look.from_ns);
         let kind = if wait.kind == LockKind::Monitor { EventKind::MonitorEnter } else { EventKind::Park };
         let is_its = |at: &&usize| {

@@ -19,9 +19,9 @@ use tokio::time::Instant;
 
 use super::before::{Before, RootsTimed};
 use super::jit::Compilers;
+use super::processor_time::ProcessorTime;
 use super::recorder::{LEAST_PERIOD, PERIOD, Recorder};
 use super::steady::{Checkpoint, checkpoint_at, is_steady, unsettled};
-use super::wanted::Wanted;
 use super::{BareTiming, Ending, Observer, Stage};
 use crate::decode::{Decoder, FOLDED, Scheduled};
 use crate::profile::ControlKind;
@@ -253,7 +253,7 @@ pub(super) async fn measure(
 ) -> (Undisturbed, Option<SessionError>) {
     // Without the thread that reads the times there are none, which is no reason to lose the profile.
     let Ok(timing) = Timing::start(Arc::clone(segment)) else { return (Undisturbed::default(), None) };
-    let wanted = Wanted::of(session.peer_pid().unwrap_or(pid), session.os_threads());
+    let wanted = ProcessorTime::of(session.peer_pid().unwrap_or(pid), session.os_threads());
     let mut phase = Phase::begun(plan, compilers, wanted, &timing);
     let mut recorder = Recorder::NotYet;
     observer(Stage::TimingRoots { limit: plan.limit });
@@ -298,14 +298,14 @@ pub(super) async fn measure(
 struct Phase {
     plan: Plan,
     compilers: Compilers,
-    wanted: Wanted,
+    wanted: ProcessorTime,
     checkpoints: Vec<Checkpoint>,
     /// Since when code is settled.
     settled: Option<Instant>,
 }
 
 impl Phase {
-    fn begun(plan: Plan, compilers: Compilers, wanted: Wanted, timing: &Timing) -> Phase {
+    fn begun(plan: Plan, compilers: Compilers, wanted: ProcessorTime, timing: &Timing) -> Phase {
         let start = Checkpoint { at: Instant::now(), timed: timing.so_far(), compiling: Duration::ZERO };
         Phase { plan, compilers, wanted, checkpoints: vec![start], settled: None }
     }
@@ -462,7 +462,7 @@ mod tests {
             let checkpoints = checkpoints(100, |call| if call < 80 { 10_000 } else { 2_000 });
             let settled = settled.map(|ms| checkpoints[0].at + Duration::from_millis(ms));
             let compilers = Compilers::of(u32::MAX);
-            let wanted = Wanted::of(u32::MAX, [].into_iter());
+            let wanted = ProcessorTime::of(u32::MAX, [].into_iter());
             let (timed, _, unsettled) = Phase { plan: PLAN, compilers, wanted, checkpoints, settled }.counted();
             (of(&timed.used, ROOT).count, of(&timed.used, ROOT).mean_ns().round(), unsettled)
         };

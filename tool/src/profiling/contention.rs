@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use headwater_jfr::{DEEPEST, Event};
+use headwater_jfr::{DEEPEST, RecordedEvent};
 
 use crate::jvm;
-use crate::locks::{LocksError, Wanted, Watching, now_ns};
+use crate::locks::{LockOptions, LocksError, Watching, now_ns};
 use crate::profile::{Contention, LockKind, Profile};
 use crate::report::units::{count, plural, time};
 use crate::session::Session;
@@ -47,7 +47,7 @@ impl LockWaits {
     }
 
     fn start(pid: u32, planned: Option<Duration>) -> LockWaits {
-        let wanted = Wanted {
+        let wanted = LockOptions {
             duration: planned.unwrap_or(LONGEST),
             over: Duration::ZERO,
             owners: Owners::Auto,
@@ -95,7 +95,7 @@ impl LockWaits {
     pub(crate) fn finish(mut self) -> Result<Contention, LocksError> {
         self.interrupt();
         let LockWaits { watching, times, missing } = self;
-        let mut contention = watching?.finish(|event: &Event| times.has(event.at_ns))?.contention;
+        let mut contention = watching?.finish(|event: &RecordedEvent| times.has(event.at_ns))?.contention;
         if !missing.is_zero() {
             let missing = time(missing.as_nanos() as u64);
             contention

@@ -9,7 +9,7 @@ use super::Settings;
 use crate::callgraph::{CallGraph, Fate, JdkMethods, Moment, Origin, Unselected};
 use crate::pattern::{ClassPattern, java_name};
 use crate::profile::MethodIndex;
-use crate::profile::reach::{self, Cause, Reach, Reached, Unprobed, Wanted};
+use crate::profile::reach::{self, Cause, Reach, ReachOptions, Reached, Unprobed};
 
 /// What the call graph remembers at one moment: taken quickly, so that the target is served again.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Remembered {
     fates: Vec<Fate>,
     unselected: Vec<Unselected>,
     classes: Vec<Arc<str>>,
-    wanted: Wanted,
+    wanted: ReachOptions,
 }
 
 impl Remembered {
@@ -28,7 +28,7 @@ impl Remembered {
             fates: graph.methods().iter().map(|method| graph.fate(method)).collect(),
             unselected: graph.passed_over(),
             classes: graph.application_classes().cloned().collect(),
-            wanted: Wanted {
+            wanted: ReachOptions {
                 include: texts(&options.include),
                 exclude: texts(&options.exclude),
                 jdk: match options.jdk {

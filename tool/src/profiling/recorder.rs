@@ -5,7 +5,7 @@ use std::time::Duration;
 use headwater_jfr::Samples;
 use tokio::task::JoinHandle;
 
-use crate::flight_recorder::{RecorderError, Recording, Wanted};
+use crate::flight_recorder::{RecorderError, Recording, RecordingKind};
 
 /// A thread's stack is sampled so often in its running time. A sample stops its thread for some 20 us.
 pub(super) const PERIOD: Duration = Duration::from_millis(4);
@@ -25,7 +25,7 @@ impl Recorder {
     /// Begins one that samples so often, keeps so many frames of a stack, and ends after so long by itself.
     pub(super) fn start(pid: u32, period: Duration, depth: usize, longest: Duration) -> Recorder {
         Recorder::Starting(tokio::task::spawn_blocking(move || {
-            Recording::start(pid, Wanted::Executions(period), depth, longest)
+            Recording::start(pid, RecordingKind::Executions(period), depth, longest)
         }))
     }
 

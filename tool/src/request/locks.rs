@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::output::Output;
 use super::values::duration;
-use crate::locks::{DEPTH, Wanted};
+use crate::locks::{DEPTH, LockOptions};
 use crate::report::View;
 use crate::thread_dump::Owners;
 
@@ -38,13 +38,13 @@ enum Held {
 
 impl Waiting {
     /// What the JVM is asked for.
-    pub(crate) fn wanted(&self) -> Wanted {
+    pub(crate) fn wanted(&self) -> LockOptions {
         let owners = match self.owners {
             Held::Auto => Owners::Auto,
             Held::On => Owners::On,
             Held::Off => Owners::Off,
         };
-        Wanted { duration: self.duration, over: self.over, owners, depth: DEPTH }
+        LockOptions { duration: self.duration, over: self.over, owners, depth: DEPTH }
     }
 
     /// The report.

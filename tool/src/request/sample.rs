@@ -7,7 +7,7 @@ use headwater_jfr::Lines;
 
 use super::output::Output;
 use super::values::{duration, sample_period};
-use crate::sampling::{Classes, Waits, Wanted};
+use crate::sampling::{Classes, SampleOptions, Waits};
 use crate::whole_jvm::Recorder;
 
 /// How long and how often threads are looked at, what is told apart, and where it goes.
@@ -37,8 +37,8 @@ pub struct Sampling {
 
 impl Sampling {
     /// What the JVM is asked for.
-    pub(crate) fn wanted(&self, live: Option<Duration>) -> Wanted {
-        Wanted {
+    pub(crate) fn wanted(&self, live: Option<Duration>) -> SampleOptions {
+        SampleOptions {
             duration: self.duration,
             every: self.every,
             lines: if self.lines { Lines::Known } else { Lines::Unknown },

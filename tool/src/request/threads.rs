@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::destination::{Destination, Shape};
 use super::values::duration;
-use crate::thread_dump::{Owners, Wanted};
+use crate::thread_dump::{DumpOptions, Owners};
 use crate::threads::Taken;
 use crate::threads::report::json::write_json;
 use crate::threads::report::page::write_page;
@@ -46,13 +46,13 @@ impl Showing {
     }
 
     /// What the JVM is asked for.
-    pub(crate) fn wanted(&self) -> Wanted {
+    pub(crate) fn wanted(&self) -> DumpOptions {
         let owners = match self.owners {
             OwnersChoice::Auto => Owners::Auto,
             OwnersChoice::On => Owners::On,
             OwnersChoice::Off => Owners::Off,
         };
-        Wanted { window: self.window, owners }
+        DumpOptions { window: self.window, owners }
     }
 
     /// Whether they go to a file.

@@ -10,7 +10,7 @@ use headwater_jfr::{EventKind, LockIndex, Recorded};
 use headwater_profile::build::{Builder, ThreadIndex, jvms_own};
 use headwater_profile::import::recording;
 
-use super::looks::{Known, Looks};
+use super::looks::{Looks, SeenThread};
 use super::metrics::Metrics;
 use super::notes;
 use super::paths::{PathIndex, Paths};
@@ -96,7 +96,7 @@ pub(super) fn profile(sampled: &Sampled, jvm: &Jvm) -> Profile {
         let known = known.filter(|_| *number != VIRTUAL);
         let own = match known {
             _ if *number == VIRTUAL => UNSEEN.to_owned(),
-            Some(Known { is_jvms: false, .. }) => UNSEEN.to_owned(),
+            Some(SeenThread { is_jvms: false, .. }) => UNSEEN.to_owned(),
             // It had no stack when it was looked at, as it began or ended.
             Some(_) if course.has_run() => UNSEEN.to_owned(),
             Some(_) => jvms_own(&name),
@@ -330,7 +330,7 @@ fn put_waits_and_work(
     places: &mut Places,
     thread: ThreadIndex,
     course: &Course,
-    known: Option<&Known>,
+    known: Option<&SeenThread>,
     limits: Limits,
     other: &mut dyn FnMut(Seen) -> PathIndex,
 ) {

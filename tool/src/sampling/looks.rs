@@ -16,7 +16,7 @@ const EVERY: Duration = Duration::from_millis(100);
 
 /// A thread that was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct SeenThread {
     /// As the program calls it.
     pub(super) name: String,
     /// It has no Java stack: a collector, a compiler.
@@ -56,7 +56,7 @@ pub(super) struct Looks {
     /// For how long the JVM was stopped, each time, at most.
     pub(super) pauses: Vec<Duration>,
     /// By their numbers.
-    pub(super) threads: FxHashMap<u32, Known>,
+    pub(super) threads: FxHashMap<u32, SeenThread>,
     /// Pools whose threads were seen to run virtual threads.
     carriers: FxHashSet<String>,
     /// Why there are no more.
@@ -93,7 +93,7 @@ impl Looks {
             // Compilers are Java threads to the JVM, without a stack. The program's have none while they begin and end.
             let had_stack = self.threads.get(&number).is_some_and(|known| known.name == thread.name && !known.is_jvms);
             let is_jvms = thread.kind != Kind::Java || thread.stack.is_empty() && !had_stack;
-            self.threads.insert(number, Known { name: thread.name.clone(), is_jvms });
+            self.threads.insert(number, SeenThread { name: thread.name.clone(), is_jvms });
             if let Some(pool) = pool(&thread.name).filter(|_| thread.mount.is_some()) {
                 self.carriers.insert(pool.to_owned());
             }

@@ -6,7 +6,7 @@ use super::*;
 use crate::decode::Scheduled;
 use crate::profile::NodeIndex;
 use crate::threads::{Frame, Kind, Thread, read};
-use headwater_jfr::{Allocated, Event, FrameIndex, Stack, StackIndex, ThreadIndex};
+use headwater_jfr::{Allocated, FrameIndex, RecordedEvent, Stack, StackIndex, ThreadIndex};
 use headwater_profile::build::jvms_own;
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -36,7 +36,7 @@ fn recorded(events: &[(EventKind, i64, u32, &[u32], u64)]) -> Recorded {
         let stack = StackIndex(recorded.stacks.len() as u32);
         let frames: Arc<[FrameIndex]> = frames.iter().map(|frame| FrameIndex(*frame)).collect();
         recorded.stacks.push(Stack { frames, is_cut: false });
-        recorded.events.push(Event {
+        recorded.events.push(RecordedEvent {
             kind: *kind,
             at_ns: *at_ns,
             duration_ns: 0,

@@ -5,7 +5,7 @@ use std::time::Instant;
 use headwater_protocol::message::{Answer, ClassInfo, MethodRef, Notice, RequestId, ToAgent, ToTool, Upcall};
 use headwater_protocol::{ClassId, MethodId, ThreadId};
 
-use super::{Event, Running, Session, SessionError};
+use super::{Running, Session, SessionError, SessionEvent};
 use crate::cpu_share::OsThread;
 use crate::decode::Returned;
 
@@ -38,15 +38,15 @@ pub(super) struct Meanwhile {
 
 impl Session {
     /// Handles one event and whatever it makes possible.
-    pub async fn serve(&mut self, event: Event) -> Result<(), SessionError> {
+    pub async fn serve(&mut self, event: SessionEvent) -> Result<(), SessionError> {
         let message = match event {
-            Event::Message(message) => message,
-            Event::Tally => {
+            SessionEvent::Message(message) => message,
+            SessionEvent::Tally => {
                 self.tallied();
                 let is_idle = self.left_over.is_empty() && self.losing.is_empty();
                 return if is_idle { Ok(()) } else { self.turn().await };
             }
-            Event::Due => return self.turn().await,
+            SessionEvent::Due => return self.turn().await,
         };
         match message {
             ToTool::Notice(notice) => {

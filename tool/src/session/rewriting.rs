@@ -5,7 +5,7 @@ use std::time::Instant;
 use headwater_protocol::word::Counting;
 use headwater_protocol::{ClassId, LoaderId, MethodId, ThreadId};
 use headwater_rewriter::{
-    Around, ClassFile, Exceptions, Instructions, Place, Probes, Refusal, Refused, Request, instrument_class,
+    Around, ClassFile, Exceptions, Instructions, ProbeSite, Probes, Refusal, Refused, Request, instrument_class,
 };
 
 use super::{REWRITING, Session};
@@ -117,7 +117,7 @@ impl Session {
             for call in crowding {
                 let reason = "the method that makes it is too large for probes around it";
                 match call.place {
-                    Place::Wait { .. } => self.graph.wait_refused(name, reason),
+                    ProbeSite::Wait { .. } => self.graph.wait_refused(name, reason),
                     _ => self.graph.native_call_refused(MethodId(call.id), reason),
                 }
             }
@@ -128,11 +128,11 @@ impl Session {
             let Request { method_index, id, place } = refused.request;
             let reason = refused.refusal.to_string();
             match place {
-                Place::FirstArgument => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
-                Place::Call { .. } => self.graph.native_call_refused(MethodId(id), &reason),
-                Place::Argument { .. } | Place::Around { .. } => self.graph.passage_refused(name, &reason),
-                Place::Wait { .. } | Place::Constructed => self.graph.wait_refused(name, &reason),
-                Place::Allocation { .. } => self.graph.objects_refused(name, &reason),
+                ProbeSite::FirstArgument => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
+                ProbeSite::Call { .. } => self.graph.native_call_refused(MethodId(id), &reason),
+                ProbeSite::Argument { .. } | ProbeSite::Around { .. } => self.graph.passage_refused(name, &reason),
+                ProbeSite::Wait { .. } | ProbeSite::Constructed => self.graph.wait_refused(name, &reason),
+                ProbeSite::Allocation { .. } => self.graph.objects_refused(name, &reason),
                 _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
                 _ => self.graph.refused(MethodId(id), reason),
             }
@@ -170,7 +170,7 @@ fn takes_room(request: &Request, refused: &[Refused]) -> bool {
         let in_method = it.request.method_index == request.method_index && it.refusal.is_for_room();
         in_method || it.refusal == Refusal::ConstantPoolFull
     };
-    matches!(request.place, Place::Allocation { .. }) && refused.iter().any(is_in_the_way)
+    matches!(request.place, ProbeSite::Allocation { .. }) && refused.iter().any(is_in_the_way)
 }
 
 /// Whether something was refused that might not be without a guard.
@@ -178,11 +178,11 @@ fn is_in_the_way(guard: &Guarded, refused: &[Refused]) -> bool {
     refused.iter().any(|it| it.request.method_index == guard.method_index || it.refusal == Refusal::ConstantPoolFull)
 }
 
-fn is_call(place: Place) -> bool {
-    matches!(place, Place::Call { .. } | Place::Wait { call: Some(_) })
+fn is_call(place: ProbeSite) -> bool {
+    matches!(place, ProbeSite::Call { .. } | ProbeSite::Wait { call: Some(_) })
 }
 
 /// Methods that are refused as wholes.
 fn crowded(refused: &[Refused]) -> Vec<usize> {
-    refused.iter().filter(|it| it.request.place == Place::Method).map(|it| it.request.method_index).collect()
+    refused.iter().filter(|it| it.request.place == ProbeSite::Method).map(|it| it.request.method_index).collect()
 }

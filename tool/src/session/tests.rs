@@ -5,7 +5,8 @@ use std::thread::JoinHandle;
 
 use headwater_protocol::layout::Shape;
 use headwater_protocol::message::{
-    Answer, ClassInfo, Frame, Greeting, MethodInfo, MethodRef, Notice, Seen, SeenCall, ThreadStack, Upcall, Welcome,
+    Answer, ClassInfo, Frame, Greeting, MethodInfo, MethodRef, Notice, SampledCall, StackSamples, ThreadStack, Upcall,
+    Welcome,
 };
 use headwater_protocol::segment::Recording;
 use headwater_protocol::{LoaderId, MethodId, PROTOCOL_VERSION, wire};

@@ -9,7 +9,7 @@ use super::screen::{Input, Screen};
 use super::view::{Phase, Request, View};
 use super::{Pace, narrowed};
 use crate::jvm::Jvm;
-use crate::sampling::{self, Heard, SampleError, Wanted};
+use crate::sampling::{self, Heard, SampleError, SampleOptions};
 use crate::whole_jvm::Whole;
 
 /// What the user wants when the samples are over.
@@ -26,7 +26,7 @@ pub(crate) enum Next {
 /// Fails when the terminal cannot be taken over.
 pub(crate) async fn watch(
     jvm: Jvm,
-    wanted: Wanted,
+    wanted: SampleOptions,
     view: View,
     pace: Pace,
     mut interrupt: impl Future<Output = ()> + Unpin,
@@ -47,7 +47,7 @@ pub(crate) async fn watch(
         let asked = async {
             next = Some(asked(&mut requests, &told, &mut interrupt).await);
         };
-        sampling::take(jvm, Wanted { live: Some(pace.period), ..wanted }, tell, asked).await
+        sampling::take(jvm, SampleOptions { live: Some(pace.period), ..wanted }, tell, asked).await
     };
     if next.is_none()
         && let Ok(whole) = &taken

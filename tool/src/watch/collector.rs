@@ -8,11 +8,11 @@ use tokio::sync::mpsc::Sender;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::source::{Held, Source, Unasked};
+use super::source::{JvmHandle, Source, Unasked};
 use super::traces::{Numbering, Taken};
 use crate::jvm::Jvm;
 use crate::threads::Dump;
-use crate::traces::{Connected, Disconnected, Event, Process, Reason, Schema};
+use crate::traces::{Connected, Disconnected, Process, Reason, Schema, TraceEvent};
 
 /// Between two looks at least so many times as long passes as one takes.
 const REST: u32 = 20;
@@ -21,7 +21,7 @@ const MOST_PATIENT: u32 = 5;
 
 /// Which JVMs are watched.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct JvmSelector {
     /// These.
     pub(crate) jvms: Vec<Jvm>,
     /// Those that are called so, whenever they come.
@@ -30,7 +30,7 @@ pub(crate) struct Wanted {
     pub(crate) all: bool,
 }
 
-impl Wanted {
+impl JvmSelector {
     /// Whether others than those that are known may come.
     fn is_open(&self) -> bool {
         self.all || !self.names.is_empty()
@@ -56,7 +56,7 @@ pub(crate) struct Pace {
 #[derive(Clone, Debug)]
 pub(crate) enum News {
     /// Of a JVM that is watched.
-    Event(Event),
+    TraceEvent(TraceEvent),
     /// A JVM is not watched.
     Skipped { process: Process, main: String, why: String },
     /// Something about a JVM: a sentence.
@@ -68,7 +68,7 @@ pub(crate) enum News {
 /// Asks them.
 pub(crate) struct Collector {
     pub(crate) source: Arc<dyn Source>,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: JvmSelector,
     pub(crate) pace: Pace,
     /// The name of this host.
     pub(crate) host: String,
@@ -176,10 +176,10 @@ impl Collector {
                     }
                     failures = 0;
                     if numbering.traces() == 0 {
-                        self.tell(News::Event(Event::Connected(self.connected(jvm, &dump, time_ms)))).await;
+                        self.tell(News::TraceEvent(TraceEvent::Connected(self.connected(jvm, &dump, time_ms)))).await;
                     }
                     let taken = Taken { host: self.host.clone(), pid: jvm.pid, time_ms, took };
-                    self.tell(News::Event(Event::Trace(numbering.trace(&dump, taken)))).await;
+                    self.tell(News::TraceEvent(TraceEvent::Trace(numbering.trace(&dump, taken)))).await;
                     // The first time it also makes what answers.
                     let is_first = numbering.traces() == 1;
                     if !is_first && took > self.pace.every / 2 && !std::mem::replace(&mut is_slow, true) {
@@ -211,7 +211,7 @@ impl Collector {
         }
     }
 
-    async fn hold(&self, jvm: &Jvm) -> Result<Arc<dyn Held>, Unasked> {
+    async fn hold(&self, jvm: &Jvm) -> Result<Arc<dyn JvmHandle>, Unasked> {
         let (source, of) = (Arc::clone(&self.source), jvm.clone());
         let holding = tokio::task::spawn_blocking(move || source.hold(&of));
         match timeout(self.pace.deadline, holding).await {
@@ -224,7 +224,7 @@ impl Collector {
     }
 
     /// Asks once. An answer that comes late is waited for: the JVM is not asked another question before.
-    async fn ask(&self, jvm: &Jvm, held: &Arc<dyn Held>) -> Result<Dump, Unasked> {
+    async fn ask(&self, jvm: &Jvm, held: &Arc<dyn JvmHandle>) -> Result<Dump, Unasked> {
         let asked = Arc::clone(held);
         let mut asking = tokio::task::spawn_blocking(move || asked.dump());
         let answer = match timeout(self.pace.deadline, &mut asking).await {
@@ -265,7 +265,7 @@ impl Collector {
         if numbering.traces() > 0 {
             let (host, pid) = (self.host.clone(), jvm.pid);
             let event = Disconnected { schema: Schema, time_ms: now_ms(), host, pid, reason };
-            self.tell(News::Event(Event::Disconnected(event))).await;
+            self.tell(News::TraceEvent(TraceEvent::Disconnected(event))).await;
         }
     }
 
@@ -281,7 +281,7 @@ impl Collector {
     }
 }
 
-struct Guard(Arc<dyn Held>);
+struct Guard(Arc<dyn JvmHandle>);
 
 impl Drop for Guard {
     fn drop(&mut self) {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::printable::printable;
 use crate::report::units::plural;
 use crate::top::search::Query;
-use crate::traces::{Connected, Event, Process, Reason, Said, Thread, Trace};
+use crate::traces::{Connected, Process, Reason, Said, Thread, Trace, TraceEvent};
 
 /// Lines, and what they are made of besides the newest events.
 #[derive(Debug, Default)]
@@ -49,11 +49,11 @@ impl TextLines {
     }
 
     /// The lines that an event is worth.
-    pub(super) fn of(&mut self, event: &Event) -> Vec<String> {
+    pub(super) fn of(&mut self, event: &TraceEvent) -> Vec<String> {
         match event {
-            Event::Connected(connected) => self.connected(connected),
-            Event::Trace(trace) => self.trace(trace),
-            Event::Disconnected(event) => {
+            TraceEvent::Connected(connected) => self.connected(connected),
+            TraceEvent::Trace(trace) => self.trace(trace),
+            TraceEvent::Disconnected(event) => {
                 let process = Process { host: event.host.clone(), pid: event.pid };
                 let name = self.known.remove(&process).map(|known| known.name).unwrap_or_default();
                 let what = match event.reason {
@@ -63,8 +63,10 @@ impl TextLines {
                 };
                 vec![format!("{}  {what}", begin(event.time_ms, event.pid, &name))]
             }
-            Event::Said(Said { analysis, line, .. }) => vec![format!("[{}] {}", printable(analysis), printable(line))],
-            Event::Unknown => Vec::new(),
+            TraceEvent::Said(Said { analysis, line, .. }) => {
+                vec![format!("[{}] {}", printable(analysis), printable(line))]
+            }
+            TraceEvent::Unknown => Vec::new(),
         }
     }
 
@@ -196,10 +198,10 @@ mod tests {
         }
     }
 
-    fn trace(time_ms: u64, threads: Vec<Thread>) -> Event {
+    fn trace(time_ms: u64, threads: Vec<Thread>) -> TraceEvent {
         let stacks = ["com.acme.Order.save(Order.java:12)", "com.acme.Cart.add(Cart.java:3)"];
         let stacks = stacks.iter().map(|top| vec![(*top).to_owned(), "com.acme.Main.main(Main.java:1)".to_owned()]);
-        Event::Trace(Trace {
+        TraceEvent::Trace(Trace {
             schema: Schema,
             time_ms,
             host: "h".to_owned(),
@@ -212,8 +214,8 @@ mod tests {
         })
     }
 
-    fn connected() -> Event {
-        Event::Connected(Connected {
+    fn connected() -> TraceEvent {
+        TraceEvent::Connected(Connected {
             schema: Schema,
             time_ms: 1_764_147_600_000,
             host: "h".to_owned(),

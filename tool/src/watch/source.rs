@@ -25,11 +25,11 @@ pub(crate) trait Source: Send + Sync + 'static {
     fn jvms(&self) -> Vec<Jvm>;
 
     /// Takes hold of one.
-    fn hold(&self, jvm: &Jvm) -> Result<Arc<dyn Held>, Unasked>;
+    fn hold(&self, jvm: &Jvm) -> Result<Arc<dyn JvmHandle>, Unasked>;
 }
 
 /// A hold on one JVM.
-pub(crate) trait Held: Send + Sync {
+pub(crate) trait JvmHandle: Send + Sync {
     /// All its threads.
     fn dump(&self) -> Result<Dump, Unasked>;
 
@@ -46,12 +46,12 @@ impl Source for Here {
         jvm::list()
     }
 
-    fn hold(&self, jvm: &Jvm) -> Result<Arc<dyn Held>, Unasked> {
-        TargetHost::of(jvm).map(|host| Arc::new(host) as Arc<dyn Held>).map_err(Unasked::of)
+    fn hold(&self, jvm: &Jvm) -> Result<Arc<dyn JvmHandle>, Unasked> {
+        TargetHost::of(jvm).map(|host| Arc::new(host) as Arc<dyn JvmHandle>).map_err(Unasked::of)
     }
 }
 
-impl Held for TargetHost {
+impl JvmHandle for TargetHost {
     fn dump(&self) -> Result<Dump, Unasked> {
         thread_dump::plain(self).map_err(|error| match error {
             DumpError::Attach(error) => Unasked::of(error),

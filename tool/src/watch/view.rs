@@ -11,7 +11,7 @@ use crate::report::units::plural;
 use crate::top::search::Query;
 use crate::top::view::typing::{Typed, edit};
 use crate::top::view::{Glyphs, Palette};
-use crate::traces::{Event, Process, Reason, Thread, Trace};
+use crate::traces::{Process, Reason, Thread, Trace, TraceEvent};
 
 mod draw;
 
@@ -117,25 +117,25 @@ impl View {
     }
 
     /// Something has happened.
-    pub(crate) fn hear(&mut self, event: &Event) {
+    pub(crate) fn hear(&mut self, event: &TraceEvent) {
         let Some(process) = event.process() else {
-            if let Event::Said(said) = event {
+            if let TraceEvent::Said(said) = event {
                 self.say(&format!("[{}] {}", said.analysis, said.line));
             }
             return;
         };
         match event {
-            Event::Connected(connected) => {
+            TraceEvent::Connected(connected) => {
                 let name = format!("{} {}", connected.name(), connected.arguments);
                 self.now.insert(process, Jvm { name: name.trim_end().to_owned(), ..Jvm::default() });
             }
-            Event::Trace(trace) => {
+            TraceEvent::Trace(trace) => {
                 self.now_ms = self.now_ms.max(trace.time_ms);
                 let jvm = self.now.entry(process).or_default();
                 jvm.cpu = jvm.trace.as_ref().map(|before| used(before, trace));
                 jvm.trace = Some(Arc::new(trace.clone()));
             }
-            Event::Disconnected(event) => {
+            TraceEvent::Disconnected(event) => {
                 let reason = match event.reason {
                     Reason::Ended => "has ended",
                     _ => "is watched no more",
@@ -144,7 +144,7 @@ impl View {
                     jvm.gone = Some(format!("{reason} ({})", clock(event.time_ms)));
                 }
             }
-            Event::Said(_) | Event::Unknown => {}
+            TraceEvent::Said(_) | TraceEvent::Unknown => {}
         }
     }
 

@@ -14,7 +14,7 @@ pub enum What {
 
 /// Where a thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct WaitSite {
     method: &'static str,
     /// What a thread does there, in a few words.
     pub said: &'static str,
@@ -25,80 +25,92 @@ pub struct Place {
 use What::{Next, Other, Work};
 
 /// Native methods of the JDK, 11 to 25, and Netty's.
-const NATIVE: &[Place] = &[
-    Place { method: "java.net.SocketInputStream.socketRead0", said: "waits for a socket", what: Other },
-    Place { method: "sun.nio.ch.SocketDispatcher.read0", said: "waits for a socket", what: Other },
-    Place { method: "sun.nio.ch.SocketDispatcher.readv0", said: "waits for a socket", what: Other },
-    Place { method: "sun.nio.ch.SocketDispatcher.write0", said: "writes to a socket", what: Other },
-    Place { method: "sun.nio.ch.SocketDispatcher.writev0", said: "writes to a socket", what: Other },
-    Place { method: "java.net.SocketOutputStream.socketWrite0", said: "writes to a socket", what: Other },
-    Place { method: "sun.nio.ch.Net.poll", said: "waits for a socket", what: Other },
-    Place { method: "sun.nio.ch.Net.accept", said: "waits for a connection", what: Work },
-    Place { method: "sun.nio.ch.ServerSocketChannelImpl.accept0", said: "waits for a connection", what: Work },
-    Place { method: "java.net.PlainSocketImpl.socketAccept", said: "waits for a connection", what: Work },
-    Place { method: "sun.nio.ch.UnixDomainSockets.accept0", said: "waits for a connection", what: Work },
-    Place { method: "java.net.PlainSocketImpl.socketConnect", said: "waits to be connected", what: Other },
-    Place { method: "sun.nio.ch.Net.connect0", said: "waits to be connected", what: Other },
-    Place { method: "sun.nio.ch.UnixDomainSockets.connect0", said: "waits to be connected", what: Other },
-    Place { method: "sun.nio.ch.Net.pollConnect", said: "waits to be connected", what: Other },
-    Place { method: "sun.nio.ch.DatagramChannelImpl.receive0", said: "waits for a datagram", what: Other },
-    Place { method: "java.net.PlainDatagramSocketImpl.receive0", said: "waits for a datagram", what: Other },
-    Place { method: "java.net.PlainDatagramSocketImpl.peekData", said: "waits for a datagram", what: Other },
-    Place { method: "sun.nio.ch.EPoll.wait", said: "waits for sockets to be ready", what: Work },
-    Place { method: "io.netty.channel.epoll.Native.epollWait", said: "waits for sockets to be ready", what: Work },
-    Place { method: "io.netty.channel.epoll.Native.epollWait0", said: "waits for sockets to be ready", what: Work },
-    Place { method: "java.io.FileInputStream.readBytes", said: "reads a file or pipe", what: Other },
-    Place { method: "java.io.FileInputStream.read0", said: "reads a file or pipe", what: Other },
-    Place { method: "sun.nio.ch.FileDispatcherImpl.read0", said: "reads a file or pipe", what: Other },
-    Place { method: "sun.nio.ch.UnixFileDispatcherImpl.read0", said: "reads a file or pipe", what: Other },
-    Place { method: "java.io.FileOutputStream.writeBytes", said: "writes to a file or pipe", what: Other },
-    Place { method: "sun.nio.ch.FileDispatcherImpl.write0", said: "writes to a file or pipe", what: Other },
-    Place { method: "sun.nio.ch.UnixFileDispatcherImpl.write0", said: "writes to a file or pipe", what: Other },
-    Place {
+const NATIVE: &[WaitSite] = &[
+    WaitSite { method: "java.net.SocketInputStream.socketRead0", said: "waits for a socket", what: Other },
+    WaitSite { method: "sun.nio.ch.SocketDispatcher.read0", said: "waits for a socket", what: Other },
+    WaitSite { method: "sun.nio.ch.SocketDispatcher.readv0", said: "waits for a socket", what: Other },
+    WaitSite { method: "sun.nio.ch.SocketDispatcher.write0", said: "writes to a socket", what: Other },
+    WaitSite { method: "sun.nio.ch.SocketDispatcher.writev0", said: "writes to a socket", what: Other },
+    WaitSite { method: "java.net.SocketOutputStream.socketWrite0", said: "writes to a socket", what: Other },
+    WaitSite { method: "sun.nio.ch.Net.poll", said: "waits for a socket", what: Other },
+    WaitSite { method: "sun.nio.ch.Net.accept", said: "waits for a connection", what: Work },
+    WaitSite { method: "sun.nio.ch.ServerSocketChannelImpl.accept0", said: "waits for a connection", what: Work },
+    WaitSite { method: "java.net.PlainSocketImpl.socketAccept", said: "waits for a connection", what: Work },
+    WaitSite { method: "sun.nio.ch.UnixDomainSockets.accept0", said: "waits for a connection", what: Work },
+    WaitSite { method: "java.net.PlainSocketImpl.socketConnect", said: "waits to be connected", what: Other },
+    WaitSite { method: "sun.nio.ch.Net.connect0", said: "waits to be connected", what: Other },
+    WaitSite { method: "sun.nio.ch.UnixDomainSockets.connect0", said: "waits to be connected", what: Other },
+    WaitSite { method: "sun.nio.ch.Net.pollConnect", said: "waits to be connected", what: Other },
+    WaitSite { method: "sun.nio.ch.DatagramChannelImpl.receive0", said: "waits for a datagram", what: Other },
+    WaitSite { method: "java.net.PlainDatagramSocketImpl.receive0", said: "waits for a datagram", what: Other },
+    WaitSite { method: "java.net.PlainDatagramSocketImpl.peekData", said: "waits for a datagram", what: Other },
+    WaitSite { method: "sun.nio.ch.EPoll.wait", said: "waits for sockets to be ready", what: Work },
+    WaitSite { method: "io.netty.channel.epoll.Native.epollWait", said: "waits for sockets to be ready", what: Work },
+    WaitSite { method: "io.netty.channel.epoll.Native.epollWait0", said: "waits for sockets to be ready", what: Work },
+    WaitSite { method: "java.io.FileInputStream.readBytes", said: "reads a file or pipe", what: Other },
+    WaitSite { method: "java.io.FileInputStream.read0", said: "reads a file or pipe", what: Other },
+    WaitSite { method: "sun.nio.ch.FileDispatcherImpl.read0", said: "reads a file or pipe", what: Other },
+    WaitSite { method: "sun.nio.ch.UnixFileDispatcherImpl.read0", said: "reads a file or pipe", what: Other },
+    WaitSite { method: "java.io.FileOutputStream.writeBytes", said: "writes to a file or pipe", what: Other },
+    WaitSite { method: "sun.nio.ch.FileDispatcherImpl.write0", said: "writes to a file or pipe", what: Other },
+    WaitSite { method: "sun.nio.ch.UnixFileDispatcherImpl.write0", said: "writes to a file or pipe", what: Other },
+    WaitSite {
         method: "java.lang.ProcessHandleImpl.waitForProcessExit0",
         said: "waits for a process to end",
         what: Other,
     },
-    Place { method: "java.net.Inet6AddressImpl.lookupAllHostAddr", said: "looks up a host's address", what: Other },
-    Place { method: "java.net.Inet4AddressImpl.lookupAllHostAddr", said: "looks up a host's address", what: Other },
-    Place { method: "sun.nio.fs.LinuxWatchService.poll", said: "waits for files to change", what: Work },
-    Place { method: "java.lang.ref.Reference.waitForReferencePendingList", said: "waits for references", what: Work },
-    Place {
+    WaitSite { method: "java.net.Inet6AddressImpl.lookupAllHostAddr", said: "looks up a host's address", what: Other },
+    WaitSite { method: "java.net.Inet4AddressImpl.lookupAllHostAddr", said: "looks up a host's address", what: Other },
+    WaitSite { method: "sun.nio.fs.LinuxWatchService.poll", said: "waits for files to change", what: Work },
+    WaitSite {
+        method: "java.lang.ref.Reference.waitForReferencePendingList",
+        said: "waits for references",
+        what: Work,
+    },
+    WaitSite {
         method: "java.lang.VirtualThread.takeVirtualThreadListToUnblock",
         said: "waits for virtual threads to go on",
         what: Work,
     },
 ];
 
-const fn queue(method: &'static str) -> Place {
-    Place { method, said: "waits for an element of a queue", what: Next }
+const fn queue(method: &'static str) -> WaitSite {
+    WaitSite { method, said: "waits for an element of a queue", what: Next }
 }
 
 /// Methods near the top of a stack.
-const NEAR: &[Place] = &[
-    Place { method: "java.util.concurrent.ThreadPoolExecutor.getTask", said: "waits for work", what: Work },
-    Place { method: "java.util.concurrent.ForkJoinPool.awaitWork", said: "waits for work", what: Work },
-    Place { method: "org.apache.tomcat.util.threads.ThreadPoolExecutor.getTask", said: "waits for work", what: Work },
-    Place { method: "org.eclipse.jetty.util.thread.QueuedThreadPool.idleJobPoll", said: "waits for work", what: Work },
-    Place {
+const NEAR: &[WaitSite] = &[
+    WaitSite { method: "java.util.concurrent.ThreadPoolExecutor.getTask", said: "waits for work", what: Work },
+    WaitSite { method: "java.util.concurrent.ForkJoinPool.awaitWork", said: "waits for work", what: Work },
+    WaitSite {
+        method: "org.apache.tomcat.util.threads.ThreadPoolExecutor.getTask",
+        said: "waits for work",
+        what: Work,
+    },
+    WaitSite {
+        method: "org.eclipse.jetty.util.thread.QueuedThreadPool.idleJobPoll",
+        said: "waits for work",
+        what: Work,
+    },
+    WaitSite {
         method: "org.eclipse.jetty.util.thread.ReservedThreadExecutor$ReservedThread.reservedWait",
         said: "waits for work",
         what: Work,
     },
-    Place { method: "java.util.concurrent.FutureTask.awaitDone", said: "waits for a result", what: Other },
-    Place { method: "java.util.concurrent.CompletableFuture.waitingGet", said: "waits for a result", what: Other },
-    Place { method: "java.util.concurrent.CompletableFuture.timedGet", said: "waits for a result", what: Other },
-    Place { method: "java.util.concurrent.CountDownLatch.await", said: "waits for a latch", what: Other },
-    Place { method: "java.util.concurrent.Semaphore.acquire", said: "waits for a semaphore", what: Other },
-    Place { method: "java.util.concurrent.CyclicBarrier.dowait", said: "waits for a barrier", what: Other },
-    Place { method: "java.util.concurrent.Phaser.awaitAdvance", said: "waits for a phaser", what: Other },
-    Place { method: "java.lang.Thread.join", said: "waits for a thread to end", what: Other },
-    Place { method: "java.lang.VirtualThread.joinNanos", said: "waits for a thread to end", what: Other },
-    Place { method: "java.lang.ref.ReferenceQueue.remove", said: "waits for references", what: Work },
-    Place { method: "sun.nio.fs.AbstractWatchService.take", said: "waits for files to change", what: Work },
-    Place { method: "sun.nio.fs.AbstractWatchService.poll", said: "waits for files to change", what: Work },
-    Place { method: "java.util.concurrent.ExecutorCompletionService.take", said: "waits for a result", what: Other },
-    Place { method: "java.util.concurrent.ExecutorCompletionService.poll", said: "waits for a result", what: Other },
+    WaitSite { method: "java.util.concurrent.FutureTask.awaitDone", said: "waits for a result", what: Other },
+    WaitSite { method: "java.util.concurrent.CompletableFuture.waitingGet", said: "waits for a result", what: Other },
+    WaitSite { method: "java.util.concurrent.CompletableFuture.timedGet", said: "waits for a result", what: Other },
+    WaitSite { method: "java.util.concurrent.CountDownLatch.await", said: "waits for a latch", what: Other },
+    WaitSite { method: "java.util.concurrent.Semaphore.acquire", said: "waits for a semaphore", what: Other },
+    WaitSite { method: "java.util.concurrent.CyclicBarrier.dowait", said: "waits for a barrier", what: Other },
+    WaitSite { method: "java.util.concurrent.Phaser.awaitAdvance", said: "waits for a phaser", what: Other },
+    WaitSite { method: "java.lang.Thread.join", said: "waits for a thread to end", what: Other },
+    WaitSite { method: "java.lang.VirtualThread.joinNanos", said: "waits for a thread to end", what: Other },
+    WaitSite { method: "java.lang.ref.ReferenceQueue.remove", said: "waits for references", what: Work },
+    WaitSite { method: "sun.nio.fs.AbstractWatchService.take", said: "waits for files to change", what: Work },
+    WaitSite { method: "sun.nio.fs.AbstractWatchService.poll", said: "waits for files to change", what: Work },
+    WaitSite { method: "java.util.concurrent.ExecutorCompletionService.take", said: "waits for a result", what: Other },
+    WaitSite { method: "java.util.concurrent.ExecutorCompletionService.poll", said: "waits for a result", what: Other },
     queue("java.util.concurrent.ArrayBlockingQueue.take"),
     queue("java.util.concurrent.ArrayBlockingQueue.poll"),
     queue("java.util.concurrent.DelayQueue.take"),
@@ -124,7 +136,7 @@ const LOOPS: &[&str] = &[
     // Up to JDK 11 it parks by itself.
     "java.util.concurrent.ForkJoinPool.runWorker",
 ];
-const LOOP: Place = Place { method: "", said: "waits for work", what: Work };
+const LOOP: WaitSite = WaitSite { method: "", said: "waits for work", what: Work };
 
 /// What the methods that wait begin with.
 const WAITING: &[&str] =
@@ -135,12 +147,12 @@ const DEPTH: usize = 12;
 const TAKER: usize = 3;
 
 /// What a thread does in a native method, `a.b.C.m`; of others nothing is known.
-pub fn native(method: &str) -> Option<Place> {
+pub fn native(method: &str) -> Option<WaitSite> {
     NATIVE.iter().find(|place| place.method == method).copied()
 }
 
 /// Why a thread waits that has these methods on its stack, the innermost first.
-pub fn near<'a>(stack: impl Iterator<Item = &'a str>) -> Option<Place> {
+pub fn near<'a>(stack: impl Iterator<Item = &'a str>) -> Option<WaitSite> {
     let stack: Vec<&str> = stack.take(DEPTH).collect();
     let begun = stack.iter().find(|method| !WAITING.iter().any(|waiting| method.starts_with(waiting)));
     if begun.is_some_and(|method| LOOPS.contains(method)) {

@@ -26,12 +26,12 @@ pub struct Blocker {
     /// Who waits, in the dump's order; threads of the deadlock itself are not among them.
     pub waiting: Vec<ThreadIndex>,
     /// For what they wait: whose it is, what it is, how many threads. The most wanted first.
-    pub wanted: Vec<Wanted>,
+    pub wanted: Vec<HeldLock>,
 }
 
 /// What threads wait for that another one holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct HeldLock {
     /// Who holds it.
     pub owner: ThreadIndex,
     /// What it is; `None` if the JVM does not say.
@@ -91,12 +91,12 @@ fn end_of(graph: &WaitGraph, begin: ThreadIndex, ends: &mut [Option<End>]) -> En
     end
 }
 
-fn wanted(graph: &WaitGraph, waiting: &[ThreadIndex]) -> Vec<Wanted> {
+fn wanted(graph: &WaitGraph, waiting: &[ThreadIndex]) -> Vec<HeldLock> {
     let mut places: FxHashMap<(ThreadIndex, Option<LockIndex>), usize> = FxHashMap::default();
-    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut wanted: Vec<HeldLock> = Vec::new();
     for edge in waiting.iter().filter_map(|thread| graph.blocker(*thread)) {
         let place = *places.entry((edge.to, edge.lock)).or_insert_with(|| {
-            wanted.push(Wanted { owner: edge.to, lock: edge.lock, kind: edge.kind, waiting: 0 });
+            wanted.push(HeldLock { owner: edge.to, lock: edge.lock, kind: edge.kind, waiting: 0 });
             wanted.len() - 1
         });
         wanted[place].waiting += 1;

@@ -1,6 +1,6 @@
 //! What a thread does, in a few words, behind its name and "which".
 
-use headwater_terms::waiting::{self, Place};
+use headwater_terms::waiting::{self, WaitSite};
 
 use super::{Dump, Kind, State, Thread, WaitKind};
 
@@ -13,7 +13,7 @@ pub fn doing(dump: &Dump, thread: &Thread) -> String {
 }
 
 /// Why a thread waits, if it does and that is known from where it is.
-pub(super) fn place(thread: &Thread) -> Option<Place> {
+pub(super) fn place(thread: &Thread) -> Option<WaitSite> {
     let methods = || thread.stack.iter().map(|frame| frame.method.as_str());
     let top = thread.stack.first()?;
     if let Some(native) = waiting::native(&top.method) {

@@ -8,7 +8,7 @@ use crate::cct::NodeId;
 
 /// A virtual thread's run that was seen before it was known that all before it had been.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldRun {
     pub(super) run: Run,
     /// When it was seen first.
     pub(super) pass: u64,
@@ -93,7 +93,7 @@ impl Decoder {
         }
         match held.iter_mut().find(|held| held.run == run) {
             Some(held) => held.words.extend(words),
-            None => held.push(Held { run, pass, base_ns, words: words.to_vec() }),
+            None => held.push(HeldRun { run, pass, base_ns, words: words.to_vec() }),
         }
     }
 }

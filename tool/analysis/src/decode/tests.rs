@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headwater_protocol::collections::Collection;
-use headwater_protocol::word::{Counter, Handover, SITE_BITS, Wait};
+use headwater_protocol::word::{Counter, Handover, ProbedWait, SITE_BITS};
 
 use super::*;
 use crate::cct::Named;
@@ -33,11 +33,11 @@ fn words(text: &str) -> Vec<u64> {
                 b'c' => Event::Count { counter: Counter::Blocked, value: number },
                 b'b' => Event::Count { counter: Counter::Bytecodes, value: number },
                 b'p' => Event::Pause { reason: Some(PauseReason::Hotswap), duration_ns: number },
-                b'w' => Event::Wait { wait: Wait::Parked, begins: true, time_ns: number },
-                b'i' => Event::Wait { wait: Wait::Socket, begins: true, time_ns: number },
-                b'x' => Event::Wait { wait: Wait::Parked, begins: false, time_ns: number },
-                b'l' => Event::Wait { wait: Wait::Loading, begins: true, time_ns: number },
-                b'k' => Event::Wait { wait: Wait::Loading, begins: false, time_ns: number },
+                b'w' => Event::Wait { wait: ProbedWait::Parked, begins: true, time_ns: number },
+                b'i' => Event::Wait { wait: ProbedWait::Socket, begins: true, time_ns: number },
+                b'x' => Event::Wait { wait: ProbedWait::Parked, begins: false, time_ns: number },
+                b'l' => Event::Wait { wait: ProbedWait::Loading, begins: true, time_ns: number },
+                b'k' => Event::Wait { wait: ProbedWait::Loading, begins: false, time_ns: number },
                 b'n' => Event::Count { counter: Counter::Exceptions, value: number },
                 b'a' => Event::Count { counter: Counter::Loaded, value: number },
                 b'o' => Event::Count { counter: Counter::Objects, value: number },

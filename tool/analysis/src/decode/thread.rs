@@ -5,7 +5,7 @@ use headwater_protocol::{MethodId, ThreadId};
 
 use super::Statistics;
 use super::invocations::{OpenInvocations, Recorder};
-use super::runs::Held;
+use super::runs::HeldRun;
 use crate::cct::{Cct, NodeId};
 use handover::{Before, Waiting};
 use headwater_profile::profile::CpuSamples;
@@ -52,7 +52,7 @@ pub(super) struct Thread {
     /// The latest sample: of which node, and whether the thread was running. It counts unless a pause of ours follows.
     pub(super) sampled: Option<(NodeId, bool)>,
     /// Later runs.
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<HeldRun>,
     /// Calls that began before recording.
     pub(super) before: OpenCalls,
     /// The root call that it is in, if that began before.

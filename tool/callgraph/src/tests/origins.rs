@@ -1,6 +1,6 @@
 //! Why methods are reached, and why others are not selected.
 
-use headwater_protocol::message::{Seen, SeenCall};
+use headwater_protocol::message::{SampledCall, StackSamples};
 use headwater_terms::reach::{Obstacle, Trigger, Way};
 
 use super::*;
@@ -159,8 +159,8 @@ fn what_was_seen_below_a_root_is_selected_before_anything_is_entered() {
         name: name.into(),
         descriptor: descriptor.into(),
     };
-    let call = |by, method| SeenCall { by, method };
-    let seen = Seen {
+    let call = |by, method| SampledCall { by, method };
+    let seen = StackSamples {
         classes: Vec::new(),
         methods: vec![method("Main", "root", "(LShape;)I"), method("Square", "other", "()I")],
         // The last two name what is not there: whoever answers may say anything.

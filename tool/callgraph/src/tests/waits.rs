@@ -1,7 +1,7 @@
 //! Where threads may wait.
 
-use headwater_protocol::word::{Counting, Wait};
-use headwater_rewriter::Place;
+use headwater_protocol::word::{Counting, ProbedWait};
+use headwater_rewriter::ProbeSite;
 
 use super::*;
 use crate::known::Rewritten;
@@ -15,22 +15,22 @@ const SOURCE: &str = "
 ";
 
 /// The waits that are probed in `Main`: in which methods, of those that are instrumented.
-fn probed(jvm: &mut PlayedJvm) -> Vec<(Wait, bool)> {
+fn probed(jvm: &mut PlayedJvm) -> Vec<(ProbedWait, bool)> {
     let class = &jvm.classes["Main"];
     let file = &parsed(&class.bytes);
     let selected = jvm.graph.selected(Occasion::Retransforming(class.id), class.loader, "Main", file);
     let rewritten = Rewritten { class: Some(class.id), loader: class.loader, name: "Main", file };
     let places = jvm.graph.plan.wait_places(&jvm.graph.known, rewritten, &selected);
-    places.iter().map(|it| (it.wait, matches!(it.place, Place::Wait { call: Some(_) }))).collect()
+    places.iter().map(|it| (it.wait, matches!(it.place, ProbeSite::Wait { call: Some(_) }))).collect()
 }
 
 #[test]
 fn calls_of_sleep_are_probed_in_selected_methods() {
     let attached = |waits| PlayedJvm::new(SOURCE, Options { waits, ..options("Main::root") }).attach(&["Main"]);
     let mut jvm = attached(true);
-    assert_eq!(probed(&mut jvm), [(Wait::Asleep, true); 2]);
+    assert_eq!(probed(&mut jvm), [(ProbedWait::Asleep, true); 2]);
     jvm.enter("Main.root()V");
-    assert_eq!(probed(&mut jvm), [(Wait::Asleep, true); 3]);
+    assert_eq!(probed(&mut jvm), [(ProbedWait::Asleep, true); 3]);
     assert_eq!(probed(&mut attached(false)), []);
 }
 
@@ -42,7 +42,7 @@ fn what_is_to_be_told_later_needs_code_once_more() {
     let main = jvm.classes["Main"].id;
     let waits = Counting { probed_waits: true, ..Counting::default() };
     assert_eq!(jvm.graph.tell(waits), [main]);
-    assert_eq!(probed(&mut jvm), [(Wait::Asleep, true); 3]);
+    assert_eq!(probed(&mut jvm), [(ProbedWait::Asleep, true); 3]);
     assert_eq!(jvm.graph.tell(waits), [], "it has it already");
     assert_eq!(jvm.graph.tell(Counting { alloc: true, gc: true, ..waits }), [], "no code tells of that");
     assert_eq!(jvm.graph.tell(Counting { exceptions: true, ..waits }), [main]);
@@ -61,7 +61,7 @@ const TELLING: &str = "
 ";
 
 /// What a class of the JDK's with that code would tell when it is loaded: the waits in its methods, and how many constructors.
-fn told(options: Options, loader: LoaderId, class: &str) -> (Vec<Wait>, usize) {
+fn told(options: Options, loader: LoaderId, class: &str) -> (Vec<ProbedWait>, usize) {
     let jvm = PlayedJvm::new(TELLING, options).attach(&["Main"]);
     let file = &parsed(&jvm.classes["Main"].bytes);
     let rewritten = Rewritten { class: None, loader, name: class, file };
@@ -80,8 +80,8 @@ fn classes_of_the_jdk_tell_what_is_asked_for_and_nothing_else() {
     let root = || options("Main::root");
     let all = || Options { waits: true, loading: true, exceptions: true, ..root() };
     assert_eq!(of(root(), LoaderId::BOOT), [nothing(), nothing(), nothing()]);
-    let loading = (vec![Wait::Loading], 0);
-    let parked = (vec![Wait::Parked], 0);
+    let loading = (vec![ProbedWait::Loading], 0);
+    let parked = (vec![ProbedWait::Parked], 0);
     assert_eq!(of(Options { loading: true, ..root() }, LoaderId::BOOT), [loading.clone(), nothing(), nothing()]);
     assert_eq!(of(Options { exceptions: true, ..root() }, LoaderId::BOOT), [nothing(), nothing(), (Vec::new(), 2)]);
     assert_eq!(of(all(), LoaderId::BOOT), [loading, parked, (Vec::new(), 2)]);

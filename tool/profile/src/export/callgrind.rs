@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 use super::functions::{FunctionIndex, Functions, method_start};
-use super::{Part, creator, one_line, remarks};
+use super::{ExportedTree, creator, one_line, remarks};
 use crate::profile::{Amount, Extent, Metric, NodeIndex, Profile, Unit};
 
 /// A function of the file. The order is that in which they are written.
@@ -54,7 +54,7 @@ impl Costs {
     }
 }
 
-pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(profile: &Profile, parts: &[ExportedTree<'_>], out: &mut impl Write) -> io::Result<()> {
     let functions = Functions::of(profile, parts);
     let metrics = events(profile);
     let costs = costs(parts, &functions, &metrics);
@@ -111,7 +111,7 @@ fn titled(metric: &Metric) -> String {
     format!("{first}{}{unit}", letters.as_str())
 }
 
-fn costs(parts: &[Part<'_>], functions: &Functions, metrics: &[Metric]) -> BTreeMap<Caller, Cost> {
+fn costs(parts: &[ExportedTree<'_>], functions: &Functions, metrics: &[Metric]) -> BTreeMap<Caller, Cost> {
     let mut costs: BTreeMap<Caller, Cost> = BTreeMap::new();
     for (number, part) in parts.iter().enumerate() {
         let nodes = &part.tree.nodes;
@@ -134,7 +134,7 @@ fn costs(parts: &[Part<'_>], functions: &Functions, metrics: &[Metric]) -> BTree
 /// Names, each written once, and by its number from then on.
 struct Names<'a> {
     functions: &'a Functions,
-    parts: &'a [Part<'a>],
+    parts: &'a [ExportedTree<'a>],
     numbers: FxHashMap<Caller, usize>,
     packages: Vec<&'a str>,
 }

@@ -5,10 +5,15 @@
 use std::io::{self, Write};
 
 use super::functions::Functions;
-use super::{Part, one_line, walk};
+use super::{ExportedTree, one_line, walk};
 use crate::profile::{Metric, Profile};
 
-pub(super) fn write(profile: &Profile, metric: &Metric, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(
+    profile: &Profile,
+    metric: &Metric,
+    parts: &[ExportedTree<'_>],
+    out: &mut impl Write,
+) -> io::Result<()> {
     let functions = Functions::of(profile, parts);
     let frames = frames(&functions);
     // Written at once: these lines are long.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::Part;
+use super::ExportedTree;
 use crate::profile::{Amount, Extent, Metric, NodeIndex, Profile};
 
 /// What every profile has.
@@ -73,7 +73,7 @@ fn headings(profile: &Profile, metrics: &[Metric]) -> Vec<String> {
     HEADINGS.split(',').chain(recorded).map(str::to_owned).chain(metrics.iter().flat_map(of_metric)).collect()
 }
 
-pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(profile: &Profile, parts: &[ExportedTree<'_>], out: &mut impl Write) -> io::Result<()> {
     if parts.iter().all(|part| part.tree.nodes.is_empty()) {
         return write!(out, "{}\r\n", headings(profile, &columns(profile)).join(","));
     }

@@ -13,7 +13,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use super::Part;
+use super::ExportedTree;
 use super::functions::Functions;
 use crate::profile::walk::{Children, Step};
 use crate::profile::{Metric, NodeIndex, Profile, ThreadProfile, Unit};
@@ -30,7 +30,7 @@ const NONE: i64 = -1;
 pub(super) fn write(
     profile: &Profile,
     metrics: &[Metric],
-    parts: &[Part<'_>],
+    parts: &[ExportedTree<'_>],
     started: Option<SystemTime>,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -42,7 +42,7 @@ pub(super) fn write(
 struct File<'a> {
     profile: &'a Profile,
     metrics: &'a [Metric],
-    parts: &'a [Part<'a>],
+    parts: &'a [ExportedTree<'a>],
     functions: &'a Functions,
     started: Option<SystemTime>,
 }
@@ -112,7 +112,7 @@ impl File<'_> {
 /// A thread: tables of columns that refer to each other by index.
 struct Thread<'a> {
     profile: &'a Profile,
-    part: &'a Part<'a>,
+    part: &'a ExportedTree<'a>,
     /// The tracks of the profiler are of threads: each metric has its own.
     metric: &'a Metric,
     functions: &'a Functions,

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Part, one_line};
+use super::{ExportedTree, one_line};
 use crate::profile::walk::{Children, Step};
 use crate::profile::{MethodIndex, Profile, Tree};
 
@@ -31,7 +31,7 @@ pub(super) struct Functions {
 }
 
 impl Functions {
-    pub(super) fn of(profile: &Profile, parts: &[Part<'_>]) -> Functions {
+    pub(super) fn of(profile: &Profile, parts: &[ExportedTree<'_>]) -> Functions {
         let mut all: Vec<Function> = Vec::new();
         let mut of_method = FxHashMap::default();
         let mut by_machine: FxHashMap<&str, FunctionIndex> = FxHashMap::default();

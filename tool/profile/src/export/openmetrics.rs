@@ -5,7 +5,7 @@
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
-use super::Part;
+use super::ExportedTree;
 use super::functions::Functions;
 use crate::profile::{Amount, Amounts, Extent, Metric, Profile, ThreadProfile, Unit};
 use crate::report::flat::{self, FlatRow};
@@ -134,7 +134,7 @@ fn families(profile: &Profile) -> Vec<Family> {
     families
 }
 
-pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(profile: &Profile, parts: &[ExportedTree<'_>], out: &mut impl Write) -> io::Result<()> {
     let functions = Functions::of(profile, parts);
     let target = &profile.target;
     writeln!(out, "# TYPE headwater_recording_seconds gauge\n# UNIT headwater_recording_seconds seconds")?;
@@ -143,7 +143,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     let (pid, main, jdk) = (target.pid, escaped(&target.main), escaped(&target.jdk));
     writeln!(out, "headwater_recording_seconds{{pid=\"{pid}\",main=\"{main}\",jdk=\"{jdk}\"}} {recorded}")?;
     let names = Names::of(profile);
-    let rows = |part: &Part<'_>| {
+    let rows = |part: &ExportedTree<'_>| {
         let mut rows: Vec<FlatRow> = flat::rows(profile, &names, part.tree);
         rows.sort_by_key(|row| functions.index_of(row.method));
         rows

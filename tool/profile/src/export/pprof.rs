@@ -13,7 +13,7 @@ use prost::Message;
 use rustc_hash::FxHashMap;
 
 use super::functions::Functions;
-use super::{Part, remarks, signed, walk};
+use super::{ExportedTree, remarks, signed, walk};
 use crate::pprof as schema;
 use crate::profile::{Metric, Profile, ThreadProfile};
 use crate::report::is_doubtful;
@@ -25,7 +25,7 @@ const GROUP: usize = 4096;
 pub(super) fn write(
     profile: &Profile,
     lead: &Metric,
-    parts: &[Part<'_>],
+    parts: &[ExportedTree<'_>],
     started: Option<SystemTime>,
     out: &mut impl Write,
 ) -> io::Result<()> {

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 
 use super::functions::Functions;
-use super::{Part, creator, shortcomings, title};
+use super::{ExportedTree, creator, shortcomings, title};
 use crate::profile::walk::{Children, Step};
 use crate::profile::{Metric, Profile, Unit};
 
@@ -61,7 +61,7 @@ struct Event {
 
 /// A tree's events, made as they are written.
 struct Events<'a> {
-    part: &'a Part<'a>,
+    part: &'a ExportedTree<'a>,
     metric: &'a Metric,
     functions: &'a Functions,
 }
@@ -85,7 +85,12 @@ impl Serialize for Events<'_> {
     }
 }
 
-pub(super) fn write(profile: &Profile, metrics: &[Metric], parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(
+    profile: &Profile,
+    metrics: &[Metric],
+    parts: &[ExportedTree<'_>],
+    out: &mut impl Write,
+) -> io::Result<()> {
     let functions = Functions::of(profile, parts);
     let file = File {
         schema: "https://www.speedscope.app/file-format-schema.json",

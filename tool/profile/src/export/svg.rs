@@ -5,14 +5,19 @@ use std::io::{self, Write};
 use inferno::flamegraph::{self, Options};
 
 use super::functions::Functions;
-use super::{Part, collapsed, one_line, shortcomings, title, walk};
+use super::{ExportedTree, collapsed, one_line, shortcomings, title, walk};
 use crate::profile::{Metric, NodeIndex, Profile, Unit};
 use crate::report::units::fitting_name;
 
 /// Frames narrower than this share of the picture are not drawn.
 const NARROWEST: f64 = 0.0001;
 
-pub(super) fn write(profile: &Profile, metric: &Metric, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(
+    profile: &Profile,
+    metric: &Metric,
+    parts: &[ExportedTree<'_>],
+    out: &mut impl Write,
+) -> io::Result<()> {
     let functions = Functions::of(profile, parts);
     let frames = collapsed::frames(&functions);
     let whole: u64 = parts.iter().map(|part| part.whole(metric)).sum();
@@ -113,7 +118,7 @@ fn unescaped(text: &str) -> String {
 
 /// What nodes have themselves, to which that of nodes was added that are too narrow or too deep to be drawn: the picture is the same, from fewer
 /// lines.
-fn fold(part: &Part<'_>, metric: &Metric, narrowest: u64) -> Vec<u64> {
+fn fold(part: &ExportedTree<'_>, metric: &Metric, narrowest: u64) -> Vec<u64> {
     let tree = part.tree;
     let mut own: Vec<u64> = (0..tree.nodes.len()).map(|index| part.amount(metric, NodeIndex(index)).own).collect();
     let mut levels: Vec<usize> = Vec::with_capacity(tree.nodes.len());

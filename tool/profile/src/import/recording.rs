@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use headwater_jfr::{Collection, Event, EventKind, FrameIndex, Recorded, Setting, Stack, StackIndex};
+use headwater_jfr::{Collection, EventKind, FrameIndex, Recorded, RecordedEvent, Setting, Stack, StackIndex};
 use headwater_terms::pattern;
 use rustc_hash::FxHashMap;
 
@@ -42,7 +42,7 @@ pub fn build(recorded: &Recorded, asked_for: &[EventKind], most_nodes: usize) ->
     let mut sums: FxHashMap<Kinds, Sum> = FxHashMap::default();
     let mut wholes: FxHashMap<EventKind, Sum> = FxHashMap::default();
     for event in &recorded.events {
-        let Event { kind, thread, stack, .. } = *event;
+        let RecordedEvent { kind, thread, stack, .. } = *event;
         sums.entry(Kinds { thread: thread.0, stack, kind }).or_default().add(event);
         wholes.entry(kind).or_default().add(event);
     }
@@ -105,9 +105,9 @@ struct Kinds {
 }
 
 /// From the first to the end of the last: when, in seconds since 1970, and how long.
-fn span(events: &[Event]) -> (u64, Duration) {
+fn span(events: &[RecordedEvent]) -> (u64, Duration) {
     let first = events.iter().map(|event| event.at_ns).min().unwrap_or(0);
-    let end = |event: &Event| event.at_ns.saturating_add(i64::try_from(event.duration_ns).unwrap_or(i64::MAX));
+    let end = |event: &RecordedEvent| event.at_ns.saturating_add(i64::try_from(event.duration_ns).unwrap_or(i64::MAX));
     let last = events.iter().map(end).max().unwrap_or(0);
     let positive = |ns: i64| u64::try_from(ns).unwrap_or(0);
     (positive(first) / 1_000_000_000, Duration::from_nanos(positive(last.saturating_sub(first))))

@@ -10,7 +10,7 @@ use crate::profile::{Amounts, Metric, OTHER_WAITS, Profile, READY, RUNNING, STOP
 /// How a part is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Known {
+pub(crate) enum Provenance {
     /// An event or a probe tells of both ends of each.
     Events,
     /// By samples of threads' states.
@@ -26,16 +26,16 @@ pub(crate) struct TimePart {
     pub(crate) part: &'static str,
     /// The metric of which it is that much of the self time.
     pub(crate) metric: &'static str,
-    pub(crate) known: Known,
+    pub(crate) known: Provenance,
 }
 
 const fn told(part: &'static str, metric: &'static str) -> TimePart {
-    TimePart { part, metric, known: Known::Events }
+    TimePart { part, metric, known: Provenance::Events }
 }
 
 const ALL: [TimePart; 10] = [
-    TimePart { part: "running", metric: RUNNING, known: Known::Rest },
-    TimePart { part: "ready", metric: READY, known: Known::Samples },
+    TimePart { part: "running", metric: RUNNING, known: Provenance::Rest },
+    TimePart { part: "ready", metric: READY, known: Provenance::Samples },
     told("blocked", "blocked"),
     told("waiting", "waited"),
     told("parked", "parked"),
@@ -43,7 +43,7 @@ const ALL: [TimePart; 10] = [
     told("socket", "socket"),
     told("file", "file"),
     told("stopped", STOPPED),
-    TimePart { part: "other", metric: OTHER_WAITS, known: Known::Samples },
+    TimePart { part: "other", metric: OTHER_WAITS, known: Provenance::Samples },
 ];
 
 /// The parts of a profile's self times.
@@ -76,17 +76,17 @@ impl Parts {
     /// was waited than that has room for, each wait has its share of the room.
     pub(crate) fn divide(&self, amounts: &Amounts) -> Vec<u64> {
         let self_ns = amounts.self_ns;
-        let values: Vec<(Known, u64)> =
+        let values: Vec<(Provenance, u64)> =
             self.0.iter().map(|(part, metric)| (part.known, metric.of(amounts).own)).collect();
-        let sum = |is_meant: fn(Known) -> bool| {
+        let sum = |is_meant: fn(Provenance) -> bool| {
             let meant = values.iter().filter(|(known, _)| is_meant(*known));
             meant.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value))
         };
-        let told = sum(|known| known == Known::Events);
-        let room = self_ns.saturating_sub(sum(|known| known != Known::Events));
+        let told = sum(|known| known == Provenance::Events);
+        let room = self_ns.saturating_sub(sum(|known| known != Provenance::Events));
         let (mut so_far, mut given) = (0_u64, 0);
-        let mut part = |(known, value): &(Known, u64)| {
-            if *known != Known::Events {
+        let mut part = |(known, value): &(Provenance, u64)| {
+            if *known != Provenance::Events {
                 return (*value).min(self_ns);
             }
             so_far = so_far.saturating_add(*value);

@@ -69,7 +69,7 @@ pub struct Unprobed {
 /// Which methods were wanted besides the roots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Wanted {
+pub struct ReachOptions {
     /// `--include`.
     pub include: Vec<String>,
     /// `--exclude`.
@@ -87,7 +87,7 @@ pub struct Wanted {
 #[serde(default)]
 pub struct Reach {
     /// Which were wanted.
-    pub wanted: Wanted,
+    pub wanted: ReachOptions,
     /// Names of types, with dots.
     pub types: Vec<String>,
     /// Of the first of [`Profile::methods`](super::Profile::methods), in their order.

@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
-use super::Event;
+use super::TraceEvent;
 use crate::whole_file;
 
 /// How the names of such files end.
@@ -85,7 +85,7 @@ pub fn is_recording(begins: &[u8]) -> bool {
     } else {
         fill(&mut &begins[..], &mut first)
     };
-    Event::is_begun_by(&String::from_utf8_lossy(&first[..length]))
+    TraceEvent::is_begun_by(&String::from_utf8_lossy(&first[..length]))
 }
 
 /// As much as there is, up to what has room.
@@ -105,12 +105,12 @@ fn fill(from: &mut impl Read, room: &mut [u8]) -> usize {
 /// # Errors
 ///
 /// If there is something else in it, or it cannot be read. That it is cut at its end is none.
-pub fn read(input: &mut impl BufRead, each: impl FnMut(Event)) -> Result<End, Unread> {
+pub fn read(input: &mut impl BufRead, each: impl FnMut(TraceEvent)) -> Result<End, Unread> {
     let mut lines = Lines { each, number: 0 };
     if input.fill_buf()?.starts_with(&GZIP) { members(input, &mut lines) } else { plain(input, &mut lines) }
 }
 
-fn plain(input: &mut impl BufRead, lines: &mut Lines<impl FnMut(Event)>) -> Result<End, Unread> {
+fn plain(input: &mut impl BufRead, lines: &mut Lines<impl FnMut(TraceEvent)>) -> Result<End, Unread> {
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -124,7 +124,7 @@ fn plain(input: &mut impl BufRead, lines: &mut Lines<impl FnMut(Event)>) -> Resu
     }
 }
 
-fn members(input: &mut impl BufRead, lines: &mut Lines<impl FnMut(Event)>) -> Result<End, Unread> {
+fn members(input: &mut impl BufRead, lines: &mut Lines<impl FnMut(TraceEvent)>) -> Result<End, Unread> {
     while !input.fill_buf()?.is_empty() {
         let mut member = Vec::new();
         let read = GzDecoder::new(&mut *input).take(LARGEST_RECORD + 1).read_to_end(&mut member);
@@ -149,14 +149,14 @@ struct Lines<F> {
     number: usize,
 }
 
-impl<F: FnMut(Event)> Lines<F> {
+impl<F: FnMut(TraceEvent)> Lines<F> {
     fn take(&mut self, line: &[u8]) -> Result<(), Unread> {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
         self.number += 1;
         let number = self.number;
-        let event = Event::of_line(&String::from_utf8_lossy(line))
+        let event = TraceEvent::of_line(&String::from_utf8_lossy(line))
             .map_err(|what| Unread::Malformed(format!("line {number} is no event: {what}")))?;
         (self.each)(event);
         Ok(())
@@ -170,9 +170,9 @@ mod tests {
     use super::super::{Disconnected, Reason, Schema};
     use super::*;
 
-    fn event(pid: u32) -> Event {
+    fn event(pid: u32) -> TraceEvent {
         let reason = Reason::Ended;
-        Event::Disconnected(Disconnected { schema: Schema, time_ms: 1, host: "h".into(), pid, reason })
+        TraceEvent::Disconnected(Disconnected { schema: Schema, time_ms: 1, host: "h".into(), pid, reason })
     }
 
     /// The pids of what was read, and how it ended.

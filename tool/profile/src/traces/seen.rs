@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::{Event, Process, Thread, Trace, method_of};
+use super::{Process, Thread, Trace, TraceEvent, method_of};
 use crate::build::{Builder, MetricIndex, jvms_own};
 use crate::profile::{MethodIndex, Profile, Unit};
 use crate::report::units::plural;
@@ -74,16 +74,16 @@ impl Default for Seen {
 
 impl Seen {
     /// Adds what an event says.
-    pub fn add(&mut self, event: &Event) {
+    pub fn add(&mut self, event: &TraceEvent) {
         match event {
-            Event::Connected(connected) => {
+            TraceEvent::Connected(connected) => {
                 let process = Process { host: connected.host.clone(), pid: connected.pid };
                 self.hosts.insert(connected.host.clone());
                 self.connected += 1;
                 self.jvms.insert(process, Jvm { name: connected.name().to_owned(), cpu_ns: None });
             }
-            Event::Trace(trace) => self.trace(trace),
-            Event::Disconnected(_) | Event::Said(_) | Event::Unknown => {}
+            TraceEvent::Trace(trace) => self.trace(trace),
+            TraceEvent::Disconnected(_) | TraceEvent::Said(_) | TraceEvent::Unknown => {}
         }
     }
 
@@ -175,8 +175,8 @@ mod tests {
     use crate::profile::NodeIndex;
     use crate::traces::{Connected, Schema};
 
-    fn connected(host: &str, pid: u32, main: &str) -> Event {
-        Event::Connected(Connected {
+    fn connected(host: &str, pid: u32, main: &str) -> TraceEvent {
+        TraceEvent::Connected(Connected {
             schema: Schema,
             time_ms: 1_000,
             host: host.to_owned(),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     /// Threads by order, state, CPU time and stack, the outermost frame first.
-    fn trace(host: &str, pid: u32, time_ms: u64, threads: &[(u64, &str, u64, &[&str])]) -> Event {
+    fn trace(host: &str, pid: u32, time_ms: u64, threads: &[(u64, &str, u64, &[&str])]) -> TraceEvent {
         let thread = |(at, (order, state, cpu_ns, stack)): (usize, &(u64, &str, u64, &[&str]))| Thread {
             order: *order,
             name: format!("t{order}"),
@@ -209,7 +209,7 @@ mod tests {
         let stack = |(_, _, _, stack): &(u64, &str, u64, &[&str])| {
             stack.iter().rev().enumerate().map(|(line, frame)| format!("{frame}(A.java:{line})")).collect()
         };
-        Event::Trace(Trace {
+        TraceEvent::Trace(Trace {
             schema: Schema,
             time_ms,
             host: host.to_owned(),

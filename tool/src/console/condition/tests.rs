@@ -128,11 +128,11 @@ fn machine_names_are_matched() {
 
 #[test]
 fn what_happened_is_expected_of_a_summary() {
-    use headwater_protocol::message::events::{Event, Happened, What};
+    use headwater_protocol::message::events::{Happened, JvmEvent, What};
 
     let mut summary = Summary::default();
     let collection = |duration_ns| What::Collection { duration_ns, cause: None, collector: None, pools: Vec::new() };
-    let events = [2_000_000, 5_000_000].map(|ns| Event { time_ns: 0, what: collection(ns) });
+    let events = [2_000_000, 5_000_000].map(|ns| JvmEvent { time_ns: 0, what: collection(ns) });
     summary.add(&Happened { events: events.into(), left_out: vec![(Sort::ClassLoad, 3)], ..Happened::default() });
     for line in
         ["expect collections == 2", "expect gc-total == 7ms", "expect gc-longest < 6ms", "expect classes-loaded == 3"]

@@ -17,8 +17,8 @@ use crate::cpu_share::OsThread;
 use crate::decode::{Controls, Decoder, Scheduled};
 use crate::drain::Drain;
 use crate::profiling::jit::Compilers;
+use crate::profiling::processor_time::ProcessorTime;
 use crate::profiling::steady::{Checkpoint, UNSETTLED, checkpoint_at, is_steady, unsettled};
-use crate::profiling::wanted::Wanted;
 use crate::session::{Session, SessionError};
 use crate::ticker::monotonic_ns;
 use crate::timing::{RootTimes, Timed};
@@ -126,7 +126,7 @@ struct Phase {
     /// Of all calls so far.
     seen: RootTimes,
     /// From the middle of the shortest phase on, when the threads are known.
-    wanted: Option<Wanted>,
+    wanted: Option<ProcessorTime>,
 }
 
 impl Phase {
@@ -153,7 +153,7 @@ impl Phase {
         self.checkpoints.push(Checkpoint { at: now, timed, compiling: self.compilers.used() });
         let is_entered = !threads.is_empty();
         if passed >= SHORTEST / 2 {
-            self.wanted.get_or_insert_with(|| Wanted::of(pid, threads.into_iter())).look(now);
+            self.wanted.get_or_insert_with(|| ProcessorTime::of(pid, threads.into_iter())).look(now);
         }
         let Some((root, times)) = self.seen.iter().max_by_key(|(root, times)| (times.total_ns(), **root)) else {
             // Of a call that is under way it is to be known what it takes, if only for the limit.

@@ -37,11 +37,11 @@ async fn what_threads_tell_that_do_not_wait_is_seen_to_together() {
     session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
     session.is_in_background = true;
     for told in 1..=NOTICES {
-        session.serve(Event::Message(ToTool::Notice(Notice::FirstCall(ROOT)))).await.unwrap();
+        session.serve(SessionEvent::Message(ToTool::Notice(Notice::FirstCall(ROOT)))).await.unwrap();
         assert_eq!(session.meanwhile.entered.len(), told, "it waits for the others");
     }
     let due = session.next_event().await.unwrap();
-    assert!(matches!(due, Event::Due));
+    assert!(matches!(due, SessionEvent::Due));
     session.serve(due).await.unwrap();
     agent.join().expect("the agent's script went as written");
     assert_eq!((session.meanwhile.entered.len(), &session.left_over[..]), (0, &[OTHER][..]));
@@ -190,8 +190,8 @@ async fn where_there_is_a_choice_what_is_on_stacks_is_among_the_first_however_it
         let (request, command) = agent.command();
         let Command::Sample { mut roots, .. } = command else { panic!("{command:?}") };
         roots.push(MethodRef { class: OTHER, name: "callee".to_owned(), descriptor: "()V".to_owned() });
-        let calls = vec![SeenCall { by: None, method: 0 }, SeenCall { by: Some(0), method: 1 }];
-        let seen = Seen { classes: vec![(OTHER, 1)], methods: roots, calls, paused_ns: 0 };
+        let calls = vec![SampledCall { by: None, method: 0 }, SampledCall { by: Some(0), method: 1 }];
+        let seen = StackSamples { classes: vec![(OTHER, 1)], methods: roots, calls, paused_ns: 0 };
         agent.reply(request, Reply::Sampled(seen));
         let (request, command) = agent.command();
         assert_eq!(command, Command::ListMethods { classes: vec![OTHER] });

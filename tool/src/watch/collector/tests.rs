@@ -21,7 +21,7 @@ impl PlayedJvm {
     }
 }
 
-impl Held for PlayedJvm {
+impl JvmHandle for PlayedJvm {
     fn dump(&self) -> Result<Dump, Unasked> {
         let answer = self.answers.lock().expect("nobody panics").pop_front();
         match answer {
@@ -65,9 +65,9 @@ impl Source for PlayedMachine {
         pids.unwrap_or_default().into_iter().map(jvm).collect()
     }
 
-    fn hold(&self, jvm: &Jvm) -> Result<Arc<dyn Held>, Unasked> {
+    fn hold(&self, jvm: &Jvm) -> Result<Arc<dyn JvmHandle>, Unasked> {
         let held = self.jvms.get(&jvm.pid).and_then(|jvms| jvms.lock().expect("nobody panics").pop_front());
-        held.unwrap_or(Err(Unasked::Gone)).map(|jvm| jvm as Arc<dyn Held>)
+        held.unwrap_or(Err(Unasked::Gone)).map(|jvm| jvm as Arc<dyn JvmHandle>)
     }
 }
 
@@ -81,7 +81,7 @@ fn dump() -> Option<Result<Dump, Unasked>> {
 }
 
 /// What is heard, up to what is waited for, in a few words each.
-async fn heard(machine: PlayedMachine, wanted: Wanted, is_last: impl Fn(&[String]) -> bool) -> Vec<String> {
+async fn heard(machine: PlayedMachine, wanted: JvmSelector, is_last: impl Fn(&[String]) -> bool) -> Vec<String> {
     let (news, mut received) = mpsc::channel(16);
     let ms = Duration::from_millis;
     let pace = Pace { every: ms(1), deadline: ms(5), look: ms(1) };
@@ -90,10 +90,12 @@ async fn heard(machine: PlayedMachine, wanted: Wanted, is_last: impl Fn(&[String
     let mut heard = Vec::new();
     while !is_last(&heard) {
         heard.push(match received.recv().await.expect("something is heard") {
-            News::Event(Event::Connected(event)) => format!("connected {}", event.main),
-            News::Event(Event::Trace(event)) => format!("trace {} of {}", event.number, event.pid),
-            News::Event(Event::Disconnected(event)) => format!("disconnected {} {:?}", event.pid, event.reason),
-            News::Event(other) => format!("{other:?}"),
+            News::TraceEvent(TraceEvent::Connected(event)) => format!("connected {}", event.main),
+            News::TraceEvent(TraceEvent::Trace(event)) => format!("trace {} of {}", event.number, event.pid),
+            News::TraceEvent(TraceEvent::Disconnected(event)) => {
+                format!("disconnected {} {:?}", event.pid, event.reason)
+            }
+            News::TraceEvent(other) => format!("{other:?}"),
             News::Skipped { process, why, .. } => format!("skipped {}: {why}", process.pid),
             News::Remark(remark) => remark,
             News::Over => "over".to_owned(),
@@ -114,7 +116,7 @@ async fn jvms_that_were_named_are_watched_until_all_have_ended() {
     let machine = PlayedMachine::default()
         .has(11, [Ok(PlayedJvm::answering([dump(), dump()]))])
         .has(12, [Ok(PlayedJvm::answering([dump()]))]);
-    let wanted = Wanted { jvms: vec![jvm(11), jvm(12)], ..Wanted::default() };
+    let wanted = JvmSelector { jvms: vec![jvm(11), jvm(12)], ..JvmSelector::default() };
     let heard = heard(machine, wanted, |heard| heard.last().is_some_and(|last| last == "over")).await;
     assert_eq!(
         of(&heard, "11"),
@@ -128,7 +130,7 @@ async fn one_that_never_answers_holds_up_no_other_and_is_asked_again() {
     let silent = PlayedJvm::answering([None, dump()]);
     let machine =
         PlayedMachine::default().has(21, [Ok(silent)]).has(22, [Ok(PlayedJvm::answering((0..3).map(|_| dump())))]);
-    let wanted = Wanted { jvms: vec![jvm(21), jvm(22)], ..Wanted::default() };
+    let wanted = JvmSelector { jvms: vec![jvm(21), jvm(22)], ..JvmSelector::default() };
     let heard = heard(machine, wanted, |heard| heard.last().is_some_and(|last| last == "over")).await;
     assert_eq!(of(&heard, "22").len(), 5, "{heard:#?}");
     assert_eq!(of(&heard, "21"), ["connected com.acme.Shop21", "trace 1 of 21", "disconnected 21 Ended"]);
@@ -152,7 +154,7 @@ async fn jvms_come_and_go_and_one_that_refuses_is_named_once() {
         // It ends, and another one has its number.
         .has(32, [Ok(PlayedJvm::answering([dump()])), Ok(PlayedJvm::answering([dump(), dump()]))])
         .has(33, [Ok(PlayedJvm::answering([dump()]))]);
-    let wanted = Wanted { names: vec!["SHOP3".to_owned()], ..Wanted::default() };
+    let wanted = JvmSelector { names: vec!["SHOP3".to_owned()], ..JvmSelector::default() };
     let is_last = |heard: &[String]| heard.iter().filter(|it| it.starts_with("disconnected")).count() == 3;
     let heard = heard(machine, wanted, is_last).await;
     assert_eq!(of(&heard, "31"), ["skipped 31: it is another user's"]);

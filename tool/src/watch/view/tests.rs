@@ -4,8 +4,8 @@ use ratatui::layout::Rect;
 use super::*;
 use crate::traces::{Connected, Disconnected, Schema};
 
-fn connected(pid: u32, main: &str) -> Event {
-    Event::Connected(Connected {
+fn connected(pid: u32, main: &str) -> TraceEvent {
+    TraceEvent::Connected(Connected {
         schema: Schema,
         time_ms: 0,
         host: "h".to_owned(),
@@ -20,7 +20,7 @@ fn connected(pid: u32, main: &str) -> Event {
 }
 
 /// Threads by name, CPU time in ms and stack, innermost frame first, with `<` between; those without a stack are the JVM's own.
-fn trace(pid: u32, time_ms: u64, threads: &[(&str, u64, &str)]) -> Event {
+fn trace(pid: u32, time_ms: u64, threads: &[(&str, u64, &str)]) -> TraceEvent {
     let thread = |(at, (name, cpu_ms, stack)): (usize, &(&str, u64, &str))| Thread {
         order: at as u64 + 1,
         name: (*name).to_owned(),
@@ -35,7 +35,7 @@ fn trace(pid: u32, time_ms: u64, threads: &[(&str, u64, &str)]) -> Event {
         allocated_bytes: None,
         stack: (!stack.is_empty()).then_some(at),
     };
-    Event::Trace(Trace {
+    TraceEvent::Trace(Trace {
         schema: Schema,
         time_ms,
         host: "h".to_owned(),
@@ -179,7 +179,7 @@ fn a_pause_freezes_all_jvms_at_one_moment() {
     let before = picture(&mut view);
     assert!(before[0].ends_with("PAUSED, as of 12:00:01Z"), "{}", before[0]);
     view.hear(&trace(7, NOON + 5_000, &[("other", 1, "x.Y.z(Q:1)")]));
-    view.hear(&Event::Disconnected(Disconnected {
+    view.hear(&TraceEvent::Disconnected(Disconnected {
         schema: Schema,
         time_ms: NOON + 5_000,
         host: "h".to_owned(),

@@ -211,7 +211,7 @@ fn blocking(dump: &Dump, blocker: &crate::blockers::Blocker) -> Blocker {
         End::Thread(thread) => (Some(thread), None),
         End::Deadlock(at) => (None, Some(at)),
     };
-    let wanted = |wanted: &crate::blockers::Wanted| Wanted {
+    let wanted = |wanted: &crate::blockers::HeldLock| Wanted {
         holder: wanted.owner.0,
         kind: wanted.kind.name(),
         lock: wanted.lock.map(|lock| lock.0),

@@ -1,7 +1,7 @@
 //! Waits of which both ends are told, and time in class loaders, which is told of in the same way. Time is counted for them where it passes, whatever is
 //! called meanwhile, so it is always a part of what methods have themselves.
 
-use headwater_protocol::word::{Counter, Wait};
+use headwater_protocol::word::{Counter, ProbedWait};
 
 use super::Thread;
 use crate::cct::{Cct, NodeId};
@@ -10,7 +10,7 @@ use crate::decode::Decoder;
 /// A wait that has begun.
 #[derive(Clone, Copy, Debug)]
 struct OpenWait {
-    wait: Wait,
+    wait: ProbedWait,
     /// Whose method it began in: it is over when that is left.
     node: NodeId,
     /// Others of its kind that have begun within, and are a part of it.
@@ -44,8 +44,8 @@ impl OpenWaits {
     }
 
     /// That of a kind.
-    fn of(&mut self, wait: Wait) -> &mut Option<OpenWait> {
-        if wait == Wait::Loading { &mut self.loading } else { &mut self.wait }
+    fn of(&mut self, wait: ProbedWait) -> &mut Option<OpenWait> {
+        if wait == ProbedWait::Loading { &mut self.loading } else { &mut self.wait }
     }
 
     fn kinds(&mut self) -> [&mut Option<OpenWait>; 2] {
@@ -90,7 +90,7 @@ impl Thread {
 
 impl Decoder {
     #[cold]
-    pub(in crate::decode) fn wait(&mut self, index: usize, wait: Wait, begins: bool, now_ns: i64) {
+    pub(in crate::decode) fn wait(&mut self, index: usize, wait: ProbedWait, begins: bool, now_ns: i64) {
         let thread = &mut self.threads[index];
         if thread.skipping || thread.is_outside() {
             return;

@@ -1,6 +1,6 @@
 //! Contended locks, by a recording's events.
 
-use headwater_jfr::{Event, EventKind, FrameIndex, LockIndex, Recorded, StackIndex};
+use headwater_jfr::{EventKind, FrameIndex, LockIndex, Recorded, RecordedEvent, StackIndex};
 use rustc_hash::FxHashMap;
 
 use super::{CUT, VIRTUAL, display_name};
@@ -27,7 +27,7 @@ const LATCH: &str = "java.util.concurrent.CountDownLatch$Sync";
 
 /// Where an event's wait is in a [`Contention`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct WaitIndex {
     /// Of its locks.
     pub lock: usize,
     /// Of that one's places.
@@ -35,7 +35,7 @@ pub struct Place {
 }
 
 /// What a recording says of locks, unsorted; and of each event, where it is, if it is a wait for a lock.
-pub fn contention(recorded: &Recorded) -> (Contention, Vec<Option<Place>>) {
+pub fn contention(recorded: &Recorded) -> (Contention, Vec<Option<WaitIndex>>) {
     let name = |machine: &String| MethodName { machine: machine.clone(), display: display_name(machine) };
     let mut contention = Contention { methods: recorded.methods.iter().map(name).collect(), ..Contention::default() };
     let cut = contention.methods.len();
@@ -44,7 +44,7 @@ pub fn contention(recorded: &Recorded) -> (Contention, Vec<Option<Place>>) {
     let mut locks: FxHashMap<LockIndex, usize> = FxHashMap::default();
     let mut waits: FxHashMap<(LockIndex, StackIndex), usize> = FxHashMap::default();
     let mut leavers: FxHashMap<(usize, usize, u32), Blocked> = FxHashMap::default();
-    let mut place = |event: &Event, contention: &mut Contention| {
+    let mut place = |event: &RecordedEvent, contention: &mut Contention| {
         let kind = match event.kind {
             EventKind::MonitorEnter => LockKind::Monitor,
             EventKind::Park => LockKind::Concurrent,
@@ -76,7 +76,7 @@ pub fn contention(recorded: &Recorded) -> (Contention, Vec<Option<Place>>) {
         if let Some(owner) = event.previous_owner {
             leavers.entry((lock, wait, owner.0)).or_default().add(event.duration_ns);
         }
-        Some(Place { lock, wait })
+        Some(WaitIndex { lock, wait })
     };
     let places = recorded.events.iter().map(|event| place(event, &mut contention)).collect();
     for ((lock, wait, owner), blocked) in leavers {
@@ -127,7 +127,7 @@ mod tests {
     const AWAIT: [&str; 3] = ["java/util/concurrent/locks/AbstractQueuedSynchronizer$ConditionObject", "await", "()V"];
     const SYNC: &str = "java/util/concurrent/locks/ReentrantLock$NonfairSync";
 
-    fn contention_of(events: &[Happened<'_>]) -> (Contention, Vec<Option<Place>>) {
+    fn contention_of(events: &[Happened<'_>]) -> (Contention, Vec<Option<WaitIndex>>) {
         let (mut contention, places) =
             contention(&headwater_jfr::waits(&recording_of(7, events)).expect("a recording"));
         contention.sort();
@@ -181,7 +181,7 @@ mod tests {
             park(SYNC, &[PARK, RUN]),
         ];
         let (found, places) = contention_of(&events);
-        assert_eq!(places, [Some(Place { lock: 0, wait: 0 }), None, None, None]);
+        assert_eq!(places, [Some(WaitIndex { lock: 0, wait: 0 }), None, None, None]);
         assert_eq!((found.locks.len(), found.blocked().count, found.other_parks.count), (1, 1, 3));
         assert_eq!(found.locks[0].class, "java.util.concurrent.locks.ReentrantLock$NonfairSync");
     }

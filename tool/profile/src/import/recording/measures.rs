@@ -1,7 +1,7 @@
 //! What the events of each kind measure, as metrics.
 
 use crate::profile::{Extent, Metric, Unit};
-use headwater_jfr::{Event, EventKind};
+use headwater_jfr::{EventKind, RecordedEvent};
 
 use EventKind::{
     AllocationSample, CpuTimeSample, Error, Exception, ExecutionSample, FileForce, FileRead, FileWrite, LiveObject,
@@ -18,7 +18,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    pub(super) fn add(&mut self, event: &Event) {
+    pub(super) fn add(&mut self, event: &RecordedEvent) {
         *self = self.and(Sum { count: 1, duration_ns: event.duration_ns, amount: event.amount });
     }
 

@@ -1,7 +1,7 @@
 //! What keeps a method from having probes, and what can be done about it.
 
 use super::{Known, listed};
-use crate::profile::reach::{Cause, Wanted};
+use crate::profile::reach::{Cause, ReachOptions};
 use crate::profile::{Limit, MethodIndex};
 use crate::report::units::time;
 use headwater_terms::pattern::ClassPattern;
@@ -32,7 +32,7 @@ impl Said {
 }
 
 /// How methods of the JDK get probes.
-pub(super) fn of_jdk(wanted: &Wanted) -> Option<String> {
+pub(super) fn of_jdk(wanted: &ReachOptions) -> Option<String> {
     let advice = match wanted.jdk.as_str() {
         "all" => return None,
         "edge" => "--jdk all gives probes to those that the JDK itself calls, too",

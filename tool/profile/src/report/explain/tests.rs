@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::profile::reach::{Unprobed, Wanted};
+use crate::profile::reach::{ReachOptions, Unprobed};
 use crate::profile::{Budget, DroppedMethod, Limit, MethodName, Node, NodeIndex, Root, Skipped, Tree};
 use crate::report::text::Style;
 
@@ -30,7 +30,7 @@ fn profile() -> Profile {
         ..Node::empty(MethodIndex(method))
     };
     let reach = Reach {
-        wanted: Wanted { exclude: vec!["shop.Log".into()], jdk: "none".into(), ..Wanted::default() },
+        wanted: ReachOptions { exclude: vec!["shop.Log".into()], jdk: "none".into(), ..ReachOptions::default() },
         types: vec!["shop.Priced".into(), "java.util.List".into()],
         methods: vec![
             Reached { trigger: Trigger::Start, ..reached(root, at(0, 0), at(0, 1)) },

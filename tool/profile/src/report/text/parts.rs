@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use crate::profile::parts::{Known, Parts, TimePart};
+use crate::profile::parts::{Parts, Provenance, TimePart};
 use crate::profile::{NodeAmounts, NodeIndex, Profile};
 use crate::report::share;
 
@@ -20,9 +20,9 @@ pub(super) fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     sums.retain(|(_, sum)| *sum > 0);
     sums.sort_by_key(|(_, sum)| Reverse(*sum));
     let known = |part: &TimePart| match part.known {
-        Known::Events => "",
-        Known::Samples => " (by samples)",
-        Known::Rest => " (the rest)",
+        Provenance::Events => "",
+        Provenance::Samples => " (by samples)",
+        Provenance::Rest => " (the rest)",
     };
     let said =
         |(part, sum): &(TimePart, u64)| format!("{} {:.1}%{}", part.part, 100.0 * share(*sum, whole), known(part));

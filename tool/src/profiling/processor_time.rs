@@ -12,7 +12,7 @@ use crate::decode::Scheduled;
 
 /// What the threads that have been in a root have had of the processors, or waited for them, at some moments.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct ProcessorTime {
     tasks: PathBuf,
     threads: Vec<u32>,
     /// Those of them that carry virtual threads: what these want is what all of them together do.
@@ -20,7 +20,7 @@ pub(super) struct Wanted {
     read: Vec<(Instant, FxHashMap<u32, Scheduled>)>,
 }
 
-impl Wanted {
+impl ProcessorTime {
     /// More threads are not read.
     const MOST: usize = 256;
     /// Nor are more if that is done twice only.
@@ -29,42 +29,42 @@ impl Wanted {
     const STEP: Duration = Duration::from_secs(1);
 
     /// Nothing known yet of these threads of the process with this pid.
-    pub(super) fn of(pid: u32, threads: impl Iterator<Item = OsThread>) -> Wanted {
+    pub(super) fn of(pid: u32, threads: impl Iterator<Item = OsThread>) -> ProcessorTime {
         let threads: Vec<OsThread> = threads.collect();
-        let threads = if threads.len() > Wanted::MOST { Vec::new() } else { threads };
+        let threads = if threads.len() > ProcessorTime::MOST { Vec::new() } else { threads };
         let carriers = threads.iter().filter(|of| of.thread.is_carrier()).map(|of| of.number).collect();
         let threads = threads.iter().map(|of| of.number).collect();
-        Wanted { tasks: PathBuf::from(format!("/proc/{pid}/task")), threads, carriers, read: Vec::new() }
+        ProcessorTime { tasks: PathBuf::from(format!("/proc/{pid}/task")), threads, carriers, read: Vec::new() }
     }
 
     /// Of all threads of the process, from now on.
-    pub(super) fn of_all(pid: u32) -> Wanted {
+    pub(super) fn of_all(pid: u32) -> ProcessorTime {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         let numbers = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());
-        let threads = numbers.take(Wanted::MOST_AT_ONCE).collect();
-        let mut wanted = Wanted { threads, ..Wanted::of(pid, std::iter::empty()) };
+        let threads = numbers.take(ProcessorTime::MOST_AT_ONCE).collect();
+        let mut wanted = ProcessorTime { threads, ..ProcessorTime::of(pid, std::iter::empty()) };
         wanted.look(Instant::now());
         wanted
     }
 
-    /// What all threads together have had since they were first looked at.
-    pub(super) fn so_far(mut self) -> Scheduled {
-        let Some((since, _)) = self.read.first() else { return Scheduled::default() };
+    /// What all threads together have had since they were first looked at, and how long that is.
+    pub(super) fn so_far(mut self) -> (Scheduled, Duration) {
+        let Some((since, _)) = self.read.first() else { return Default::default() };
         let (since, now) = (*since, Instant::now());
         let mut all = Scheduled::default();
         self.ended(now).between(since, now).values().for_each(|thread| all.add(*thread));
-        all
+        (all, now - since)
     }
 
     /// Looks again, if it is time.
     pub(super) fn look(&mut self, now: Instant) {
-        if self.read.last().is_none_or(|(at, _)| now - *at >= Wanted::STEP) {
+        if self.read.last().is_none_or(|(at, _)| now - *at >= ProcessorTime::STEP) {
             self.ended(now);
         }
     }
 
     /// Looks for the last time.
-    pub(super) fn ended(&mut self, now: Instant) -> &Wanted {
+    pub(super) fn ended(&mut self, now: Instant) -> &ProcessorTime {
         let time = |thread: &u32| Some((*thread, scheduled(&self.tasks, *thread)?));
         self.read.push((now, self.threads.iter().filter_map(time).collect()));
         self
@@ -102,7 +102,7 @@ mod tests {
         let start = Instant::now();
         let had = |ms: u64| Scheduled { ran_ns: ms * 750_000, queued_ns: ms * 250_000 };
         let at = |s: u64, ms: u64| (start + Duration::from_secs(s), FxHashMap::from_iter([(7, had(ms))]));
-        let wanted = Wanted {
+        let wanted = ProcessorTime {
             tasks: PathBuf::new(),
             threads: vec![7],
             carriers: FxHashSet::default(),
@@ -114,10 +114,13 @@ mod tests {
         };
         assert_eq!(between(800, 2_800), Some(had(1_000)), "half of the time since it was known");
         assert_eq!(between(2_500, 3_500), Some(had(500)), "the last moments that are known");
-        let carried =
-            Wanted { carriers: [7].into_iter().collect(), read: wanted.read.clone(), ..Wanted::of(1, [].into_iter()) };
+        let carried = ProcessorTime {
+            carriers: [7].into_iter().collect(),
+            read: wanted.read.clone(),
+            ..ProcessorTime::of(1, [].into_iter())
+        };
         let until = start + Duration::from_secs(3);
         assert_eq!(carried.between(start, until), FxHashMap::from_iter([(ALL_VIRTUAL, had(1_900))]));
-        assert!(Wanted { read: vec![at(0, 5)], ..wanted }.between(start, start).is_empty());
+        assert!(ProcessorTime { read: vec![at(0, 5)], ..wanted }.between(start, start).is_empty());
     }
 }
