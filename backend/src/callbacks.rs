@@ -15,7 +15,7 @@ use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::jvmti::{Callbacks, Env, jthread};
 use crate::natives;
-use crate::originals::Occasion;
+use crate::originals::{self, Occasion};
 use crate::os::{cpu_time_ns, monotonic_ns};
 use crate::peek;
 use crate::session::{self, Session};
@@ -122,6 +122,11 @@ unsafe extern "system" fn class_file_load_hook(
         let Ok(id) = session.target.classes.id(class) else { return };
         let hooked = Hooked { session: &session, jni, loader, name: &name, class: Some(id) };
         let occasion = hooked.occasion(id);
+        // It has probes already, if somebody redefines it with what he was shown; or keeps them, if it has nothing else to be given back.
+        if (occasion == Occasion::Others || asks_nobody(&session)) && originals::has_probes(bytes) {
+            hotswap::hook_done();
+            return;
+        }
         match session.originals.of((session.target.jvmti, jni, &session.target.hotspot), (class, id), bytes, occasion) {
             Ok(original) => {
                 let replacement = if asks_nobody(&session) { None } else { hooked.ask(&original) };

@@ -23,6 +23,18 @@ use crate::versions;
 /// Why a class is left alone that another class file runs in.
 const OTHER_CODE: &str = "it runs other code than the class file that the JVM has kept of it: somebody else has redefined it, and would lose that";
 
+/// Why a class is left alone whose own class file has probes: calls would be counted twice.
+const OUR_CODE: &str = "somebody else has redefined it with what he was shown while it had probes: they do nothing, and stay until it is redefined again";
+
+/// Of which class probes call methods.
+const PROBES: &[u8] = b"java/lang/HeadwaterV1";
+
+/// Whether a class file has probes: whoever is shown one while it has them may redefine the class with it. Their class's name alone may be left of ones that it had.
+pub fn has_probes(bytes: &[u8]) -> bool {
+    let is_named = bytes.windows(PROBES.len()).any(|window| window == PROBES);
+    is_named && ClassFile::parse(bytes).is_some_and(|file| versions::calls(&file, PROBES))
+}
+
 /// What a session knows of classes' own class files.
 #[derive(Debug)]
 pub struct Originals {
@@ -68,6 +80,9 @@ impl Originals {
         occasion: Occasion,
     ) -> Result<Cow<'b, [u8]>, String> {
         let mut original = Cow::Borrowed(bytes);
+        if has_probes(bytes) {
+            return Err(OUR_CODE.to_owned());
+        }
         if self.keeps_first {
             let redefinitions = jni.redefinitions(class).unwrap_or_default();
             let mut redefined = self.redefined();

@@ -257,6 +257,28 @@ fn is_widened(of_file: Code<'_>, its: Code<'_>) -> bool {
         && is_handled_the_same(of_file, its, moved)
 }
 
+/// Whether code of a class file calls a class's static methods.
+pub fn calls(file: &ClassFile<'_>, class: &[u8]) -> bool {
+    const INVOKESTATIC: u8 = 0xb8;
+    let of_constant = |index: u16, at: usize| short(file.pool.get(index)?.content, at);
+    let is_called = |reference: u16| {
+        let name = of_constant(reference, 0).and_then(|class| of_constant(class, 0));
+        name.and_then(|name| file.pool.text(name)) == Some(class)
+    };
+    let calls_it = |code: &[u8]| {
+        let Some((instructions, ..)) = parts(file, code) else { return false };
+        let mut at = 0;
+        while let Some(instruction) = Instruction::at(instructions, at) {
+            if instruction.opcode == INVOKESTATIC && instruction.constant.is_some_and(is_called) {
+                return true;
+            }
+            at = instruction.end;
+        }
+        false
+    };
+    file.methods.iter().filter_map(|method| method.attribute("Code")).any(calls_it)
+}
+
 /// What an instruction does, wherever it stands.
 #[derive(Debug)]
 struct Instruction {

@@ -15,6 +15,7 @@ headwater_tests::trials! {
         a_class_that_was_redefined_between_two_profiles_runs_its_new_code_during_the_second_and_behind_it,
         so_does_one_whose_instructions_are_the_same_and_only_what_they_are_linked_with_and_its_handlers_are_others,
         a_class_that_is_redefined_during_a_profile_is_profiled_on_and_keeps_its_new_code,
+        one_that_is_redefined_with_what_it_has_of_ours_is_counted_once_and_left_alone_afterwards,
         a_redefinition_that_the_jvm_refuses_changes_nothing,
         parameters_keep_their_names_when_another_agent_retransforms_a_class_during_a_profile,
         a_root_that_runs_since_before_is_found_after_another_agent_has_retransformed_its_class,
@@ -29,7 +30,7 @@ const FOLLOWING: u32 = 20;
 struct Others {
     target: Process,
     redefined: Scratch,
-    _classes: Scratch,
+    classes: Scratch,
 }
 
 impl Others {
@@ -37,15 +38,15 @@ impl Others {
         let classes = compile_directory(jdk, "others");
         let manifest = classes.file("manifest");
         let may = "Can-Redefine-Classes: true\nCan-Retransform-Classes: true";
-        std::fs::write(&manifest, format!("Premain-Class: Others\n{may}\n")).expect("a file");
+        std::fs::write(&manifest, format!("Premain-Class: Others\nAgent-Class: Others\n{may}\n")).expect("a file");
         let jar = classes.file("agent.jar");
         let mut archiver = Command::new(jdk.program("jar"));
         archiver.args(["--create", "--file"]).arg(&jar).arg("--manifest").arg(&manifest);
         assert!(run(&mut archiver).status.success());
         let agent = format!("-javaagent:{}", jar.display());
-        let mut target = java(jdk, &classes, &[&agent], &["Others"]);
+        let mut target = java(jdk, &classes, &[&agent, "-Djdk.attach.allowAttachSelf=true"], &["Others"]);
         target.await_line("READY");
-        Others { target, redefined: compile_directory(jdk, "others-redefined"), _classes: classes }
+        Others { target, redefined: compile_directory(jdk, "others-redefined"), classes }
     }
 
     /// What it answers.
@@ -150,6 +151,26 @@ fn a_class_that_is_redefined_during_a_profile_is_profiled_on_and_keeps_its_new_c
         let (calls, reason) = of_hot(&report);
         assert!(calls == Some(3) || !reason.is_empty(), "JDK {}: {calls:?} {reason}", jdk.version);
         assert_eq!(others.told("names"), "int asked", "JDK {}", jdk.version);
+    }
+    others.end();
+}
+
+fn one_that_is_redefined_with_what_it_has_of_ours_is_counted_once_and_left_alone_afterwards(jdk: &Jdk) {
+    let mut others = Others::start(jdk);
+    let during = |others: &mut Others| {
+        assert_eq!(others.told("call"), "1");
+        let jar = others.classes.file("agent.jar");
+        assert_eq!(others.told(&format!("attach {}", jar.display())), "attached");
+        assert_eq!(others.told("shown"), "redefined");
+        assert_eq!(others.told("call"), "1");
+    };
+    let (calls, reason) = of_hot(&others.profiled(during));
+    assert_eq!((calls, reason), (Some(2), String::new()), "JDK {}", jdk.version);
+    let (calls, reason) = of_hot(&others.profiled(|others| assert_eq!(others.told("call"), "1")));
+    if jdk.version < FOLLOWING {
+        assert_eq!((calls, reason), (Some(1), String::new()), "JDK {}", jdk.version);
+    } else {
+        assert!(reason.contains("what he was shown while it had probes"), "JDK {}: {calls:?} {reason}", jdk.version);
     }
     others.end();
 }

@@ -1,3 +1,4 @@
+import com.sun.tools.attach.VirtualMachine;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.lang.instrument.ClassDefinition;
@@ -16,6 +17,8 @@ import java.util.concurrent.CountDownLatch;
  *   call           what Hot answers
  *   said           what Said says
  *   redefine FILE  gives the class of the file's name the code of that class file; says if the JVM refuses it
+ *   attach JAR     has the agent loaded once more: behind others that came meanwhile
+ *   shown          gives Hot the code that a transformer is shown of it
  *   retransform    has Hot, and the program's own class, retransformed into what they are
  *   names          the names of the parameters of Hot's method
  *   lock           transformers take a lock from now on
@@ -31,6 +34,10 @@ public final class Others {
     private static Instrumentation instrumentation;
 
     public static void premain(String arguments, Instrumentation given) {
+        instrumentation = given;
+    }
+
+    public static void agentmain(String arguments, Instrumentation given) {
         instrumentation = given;
     }
 
@@ -51,6 +58,13 @@ public final class Others {
                 return said();
             case "redefine":
                 return redefine(operand);
+            case "attach":
+                VirtualMachine jvm = VirtualMachine.attach(String.valueOf(ProcessHandle.current().pid()));
+                jvm.loadAgent(operand);
+                jvm.detach();
+                return "attached";
+            case "shown":
+                return shown();
             case "retransform":
                 instrumentation.retransformClasses(Hot.class, Others.class);
                 return "";
@@ -84,6 +98,24 @@ public final class Others {
         } catch (UnsupportedOperationException refused) {
             return "refused";
         }
+    }
+
+    private static String shown() throws Exception {
+        byte[][] shown = new byte[1][];
+        ClassFileTransformer looking = new ClassFileTransformer() {
+            @Override
+            public byte[] transform(ClassLoader in, String name, Class<?> type, ProtectionDomain by, byte[] bytes) {
+                if (type == Hot.class) {
+                    shown[0] = bytes;
+                }
+                return null;
+            }
+        };
+        instrumentation.addTransformer(looking, true);
+        instrumentation.retransformClasses(Hot.class);
+        instrumentation.removeTransformer(looking);
+        instrumentation.redefineClasses(new ClassDefinition(Hot.class, shown[0]));
+        return "redefined";
     }
 
     private static void lock() throws Exception {

@@ -66,7 +66,7 @@ const UNBIASED: f64 = 25.0;
 const UNSTEADY: f64 = 0.03;
 /// Threads are seen waiting about once in this time, in ns ([`cpu_share`](crate::cpu_share)).
 const LOOKED_AT_NS: f64 = 10e6;
-/// So many times what undisturbed calls wait was seen while they were recorded, and more: then so much of what is left lies where it was seen, and the rest anywhere.
+/// So many times what undisturbed calls wait was seen while they were recorded, and more: then it lies where it was seen, and the more was seen the more of it may lie elsewhere.
 const GROWN: f64 = 2.0;
 /// However much was seen to wait, this part of a root's time was not, if as much was recorded that was not.
 const RUNNING: f64 = 0.05;
@@ -85,7 +85,7 @@ struct Given {
     disturbed: f64,
     /// Which part of that samples do not tell of.
     untold: f64,
-    /// What the outermost node's calls wait and nobody knows where, in ns; it is in `run`.
+    /// What the outermost node's calls wait, or run where they have waited, and nobody knows where, in ns.
     unplaced: f64,
 }
 
@@ -201,8 +201,9 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             };
             let seen = &below[index];
             let running = if seen.run > 0.0 { RUNNING.min(seen.run / seen.sum()) } else { 0.0 };
-            let waited = (waits * seen.wait).min((1.0 - running) * whole.total_ns);
-            let wait = waited * (GROWN * waits).min(1.0);
+            // Of what is as it was measured, waits are too.
+            let waits = if wholes.contains_key(&id) { waits } else { 1.0 };
+            let wait = (waits * seen.wait).min((1.0 - running) * whole.total_ns);
             let disturbed = whole.disturbed(&below[index], woken);
             let (run, untold) = (whole.total_ns - wait, placed.map_or(0.0, |placed| placed.untold));
             given[index] = Given {
@@ -213,7 +214,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 samples: in_all(samples[index]),
                 disturbed,
                 untold,
-                unplaced: (waited - wait).hypot(unclear * whole.total_ns).hypot(woken * run),
+                unplaced: (wait * (1.0 - GROWN * waits).max(0.0)).hypot(unclear * whole.total_ns).hypot(woken * run),
             };
             (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
         } else {
@@ -300,7 +301,10 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
         by_their_part(&given[index], in_all(samples[index]), &below[index], lost_below[index]) < 1.0
     };
     let mut outermost = cct.nodes().skip(1).filter(|(id, _)| recorded.is_outermost(id.index()));
-    let are_alone = placed.is_some_and(|placed| placed.untold == 0.0) && !outermost.any(is_decided);
+    // What is not known of a root is so of all its nodes of a method together.
+    let is_doubted = |id: NodeId| given[id.index()].unplaced > 0.0 || unsettled[id.index()] > 0.0;
+    let is_more = |node: (NodeId, _)| is_doubted(node.0) || is_decided(node);
+    let are_alone = placed.is_some_and(|placed| placed.untold == 0.0) && !outermost.any(is_more);
     let sampled = Sampled::of(roots, of_nodes(|of| of[0] + of[1]));
     let sampled = if are_alone { sampled.alone(of_nodes(|of| of[1])) } else { sampled };
     let mut tree = Tree { sampled, ..Tree::of(nodes) };

@@ -102,16 +102,15 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
                 "the program did not wait for instrumentation (--reveal background): the first calls of up to {methods} may be \
                  missing"
             ),
-            Reveal::Blocking => {
-                let never = match facts.never_instrumented() {
-                    0 => String::new(),
-                    never => format!(", and {} of them never were", count(never as u64)),
-                };
-                format!(
-                    "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing{never}. \
-                     Record for longer, or, where the program may be held up, with --gentle off"
-                )
-            }
+            Reveal::Blocking if facts.never_instrumented() == 0 => format!(
+                "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, from \
+                 before that. Record for longer, or, where the program may be held up, with --gentle off"
+            ),
+            Reveal::Blocking => format!(
+                "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and \
+                 {} of them never were. Record for longer, or, where the program may be held up, with --gentle off",
+                count(facts.never_instrumented() as u64)
+            ),
         });
     }
     warnings.extend(waited_in_vain(&facts.deadlines_passed, &facts.methods));

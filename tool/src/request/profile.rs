@@ -166,7 +166,7 @@ pub struct ProfileArgs {
     bare: BareTiming,
     /// How much longer the root's calls may take for being profiled (5%), or off. Methods whose probes cost more than they tell
     /// lose their probes until that holds; the report lists them with what was recorded until then. Unless given: by 0.1 s
-    /// each, less if probes would have more than a tenth of the processors so, or by as much as they take without, if that is
+    /// each, less if probes would have more than a tenth of the processors so, or by as much as they run without, if that is
     /// more (four times that until code is compiled again); with --gentle off or --count bytecodes, none
     #[arg(long, value_name = "PERCENT")]
     budget: Option<Keeping>,

@@ -156,6 +156,11 @@ final class HeadwaterV1Clock {
         return source == COARSE ? U.getLongOpaque(null, coarse) : System.nanoTime();
     }
 
+    /** Whether times are the thread's own: of a virtual one, its carrier's. */
+    static boolean isCpuTime() {
+        return source == THREAD_CPU;
+    }
+
     /** What a duration is measured by: as the event's times, where those are the thread's own; else {@code System.nanoTime()}. */
     static long stopwatch() {
         return source == THREAD_CPU ? HeadwaterV1.cpuTime() : System.nanoTime();

@@ -199,7 +199,9 @@ final class HeadwaterV1Outermost {
         long duration = HeadwaterV1Clock.stopwatch() - thread.since;
         thread.since = 0;
         thread.depth = 0;
-        if (!HeadwaterV1Chunks.isLate(thread)) {
+        // Of another carrier's CPU time nothing is known.
+        boolean isTimed = duration >= 0 && !(thread.virtual && HeadwaterV1Clock.isCpuTime());
+        if (isTimed && !HeadwaterV1Chunks.isLate(thread)) {
             if (!HeadwaterV1Chunks.hasRoom(thread)) {
                 HeadwaterV1Chunks.next(thread, 0);
             }

@@ -169,6 +169,8 @@ pub struct Governor {
     windows: FxHashMap<MethodId, Window>,
     /// How threads had processors before anything was changed: compilers take them away later, as long as they have to, which is no reason to drop anything.
     scheduled: Scheduled,
+    /// So many processors ran all of it then.
+    used: f64,
     exhausted: Vec<MethodId>,
     due: Vec<Due>,
     dropped: Vec<Dropped>,
@@ -192,6 +194,7 @@ impl Governor {
             seen_at: Duration::ZERO,
             windows: FxHashMap::default(),
             scheduled: Scheduled::default(),
+            used: f64::INFINITY,
             exhausted: Vec::new(),
             due: Vec::new(),
             dropped: Vec::new(),
@@ -201,10 +204,11 @@ impl Governor {
         }
     }
 
-    /// This is how threads had processors before anything was changed.
+    /// This is how all threads had processors in so long a time before anything was changed.
     #[must_use]
-    pub fn with_scheduled(self, scheduled: Scheduled) -> Governor {
-        Governor { scheduled, ..self }
+    pub fn with_scheduled(self, scheduled: Scheduled, over: Duration) -> Governor {
+        let used = if over.is_zero() { f64::INFINITY } else { scheduled.ran_ns as f64 / over.as_nanos() as f64 };
+        Governor { scheduled, used, ..self }
     }
 
     /// There are so many processors.
@@ -296,7 +300,9 @@ impl Governor {
     fn limit_of(&self, sum: &RootSum, clock: &Clock) -> (Limit, f64) {
         let limit = self.limit.at(sum.per_second, self.processors);
         let bare_ns = sum.bare_call_ns(clock);
-        let part = limit.part_of(bare_ns);
+        // All that ran together is what calls ran, at most.
+        let run_ns = if sum.per_second > 0.0 { self.used * 1e9 / sum.per_second } else { f64::INFINITY };
+        let part = limit.part_of_running(bare_ns, run_ns);
         let is_slow = sum.without_probes_ns(clock) > self.rules.slow * sum.spanned.max(1.0) * bare_ns;
         let times = if is_slow { self.rules.times_of_slow_code } else { 1.0 };
         (limit, part.max((times * part).min(self.limit.part_of(bare_ns))))
@@ -363,7 +369,7 @@ impl Governor {
                 self.exhausted.push(root.root);
             }
             if let (Limit::Call { longer_ns }, false) = (limit_of_calls, chosen.is_empty()) {
-                let longer_ns = longer_ns.max(bare_ns as u64);
+                let longer_ns = longer_ns.max((limit * bare_ns) as u64);
                 self.kept_ns = Some(self.kept_ns.map_or(longer_ns, |kept_ns| kept_ns.min(longer_ns)));
             }
             due.extend(chosen);

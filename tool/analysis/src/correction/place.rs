@@ -34,6 +34,9 @@ pub const ALL_VIRTUAL: u32 = 0;
 /// What is longer is waiting, in standard deviations.
 pub(super) const CLEARLY: f64 = 2.0;
 
+/// What the names of the probes' methods begin with.
+const PROBES: &str = "java.lang.HeadwaterV1";
+
 /// Samples, by the nodes that were on top.
 #[derive(Clone, Debug, Default)]
 pub struct Placed {
@@ -199,6 +202,8 @@ impl Placed {
 pub struct Names<'s> {
     /// Of the samples' methods.
     methods: Vec<Vec<MethodId>>,
+    /// Which of these are of the probes' classes.
+    ours: Vec<bool>,
     samples: &'s Samples,
     window: (i64, i64),
     /// When the second half begins.
@@ -216,8 +221,10 @@ impl<'s> Names<'s> {
         }
         // Classes of one name, of several loaders, are told apart by who calls them.
         let methods = samples.methods.iter().map(|name| by_name.get(name.as_str()).cloned().unwrap_or_default());
+        let ours = samples.methods.iter().map(|name| name.starts_with(PROBES)).collect();
         let (from_ns, to_ns) = window;
-        Names { methods: methods.collect(), samples, window, middle: from_ns + (to_ns - from_ns) / 2, is_parted: false }
+        let middle = from_ns + (to_ns - from_ns) / 2;
+        Names { methods: methods.collect(), ours, samples, window, middle, is_parted: false }
     }
 
     /// Those until then and those afterwards are of two phases: what they differ by is what halves differ by.
@@ -225,9 +232,12 @@ impl<'s> Names<'s> {
         Names { middle: at_ns.unwrap_or(self.middle), is_parted: at_ns.is_some(), ..self }
     }
 
+    /// Those of the program: what a thread does for us, who have it change classes and run others' transformers, is none of it.
     fn stacks(&self) -> impl Iterator<Item = &'s Sample> {
         let (from_ns, to_ns) = self.window;
-        self.samples.stacks.iter().filter(move |sample| (from_ns..=to_ns).contains(&sample.at_ns))
+        let is_ours = |frame: &FrameIndex| self.ours[frame.0 as usize];
+        let in_window = self.samples.stacks.iter().filter(move |sample| (from_ns..=to_ns).contains(&sample.at_ns));
+        in_window.filter(move |sample| !sample.frames.iter().any(is_ours))
     }
 
     /// When samples were taken, of threads in native code, or of others: these are looked for at times of their own.

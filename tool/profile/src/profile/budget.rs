@@ -17,7 +17,7 @@ const LARGEST_PERCENT: f64 = 1_000.0;
 pub enum Limit {
     /// By this part of what they take without probes: 0.05 for 5 %.
     Part(f64),
-    /// By so much each, or less where they come often ([`Limit::at`]), or by as much as they take without probes, if that is more.
+    /// By so much each, or less where they come often ([`Limit::at`]), or by as much as they run without probes, if that is more.
     Call {
         /// In ns.
         longer_ns: u64,
@@ -46,9 +46,14 @@ impl Limit {
 
     /// For calls that take so long without probes: as a part of that.
     pub fn part_of(self, bare_ns: f64) -> f64 {
+        self.part_of_running(bare_ns, bare_ns)
+    }
+
+    /// The same for calls that run for no longer than this: where they wait, most of all for each other, probes may not run for as long.
+    pub fn part_of_running(self, bare_ns: f64, run_ns: f64) -> f64 {
         match self {
             Limit::Part(part) => part,
-            Limit::Call { longer_ns } => (longer_ns as f64 / bare_ns.max(1.0)).max(self.least()),
+            Limit::Call { longer_ns } => (longer_ns as f64).max(self.least() * run_ns.min(bare_ns)) / bare_ns.max(1.0),
         }
     }
 

@@ -129,6 +129,20 @@ fn so_has_what_was_recorded_below_several_that_were_dropped() {
 }
 
 #[test]
+fn what_threads_do_for_us_is_none_of_the_program() {
+    let mut cct = Cct::new();
+    let root = cct.child(NodeId::TOP, MethodId(1));
+    let names = ["C.root()V", "java.lang.HeadwaterV1.revealCallees(I)V", "other.Transformer.transform()V"];
+    // By the root itself; below it in a transformer that our hotswap calls.
+    let stacks = vec![sample(&[0]), sample(&[0, 1, 2])];
+    let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks };
+    let names = Names::of(names.into_iter().take(1), &samples, (0, 9));
+    let recorded = grow(&mut cct, &names, &FxHashSet::default());
+    let placed = placed(&cct, &names, recorded, &FxHashSet::default());
+    assert_eq!((placed.own()[root.index()].iter().sum::<u32>(), placed.inside), (1, 1));
+}
+
+#[test]
 fn what_the_recording_has_not_come_to_has_nodes_where_it_was_sampled_often() {
     let mut cct = Cct::new();
     let root = cct.child(NodeId::TOP, MethodId(1));

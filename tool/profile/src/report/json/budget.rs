@@ -8,7 +8,7 @@ use crate::profile::{self, Profile};
 pub(super) struct Budget<'a> {
     /// Parts of the time that a root's calls take without probes.
     limit: Option<f64>,
-    /// By so much a call may be longer, or by as much as it takes without probes.
+    /// By so much a call may be longer, or by as much as it runs without probes.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_ns: Option<u64>,
     overhead: Option<f64>,

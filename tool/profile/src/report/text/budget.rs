@@ -63,7 +63,7 @@ pub fn state(profile: &Profile, budget: &Budget) -> String {
     let parts = parts.join(", ");
     match limit {
         Limit::Part(_) => format!("{} of {limit} spent: {parts}{more}", percent(overhead)),
-        Limit::Call { .. } => format!("{limit}, or as long as it takes by itself: {parts}{more}"),
+        Limit::Call { .. } => format!("{limit}, or as long as it runs by itself: {parts}{more}"),
     }
 }
 
