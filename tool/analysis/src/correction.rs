@@ -68,6 +68,8 @@ const UNSTEADY: f64 = 0.03;
 const LOOKED_AT_NS: f64 = 10e6;
 /// So many times what undisturbed calls wait was seen while they were recorded, and more: then it lies where it was seen, and the more was seen the more of it may lie elsewhere.
 const GROWN: f64 = 2.0;
+/// Of a root of whose time a larger part may be elsewhere for another reason than chance, samples do not say how uncertain rows are.
+const DOUBTED: f64 = 0.05;
 /// However much was seen to wait, this part of a root's time was not, if as much was recorded that was not.
 const RUNNING: f64 = 0.05;
 
@@ -301,8 +303,11 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
         by_their_part(&given[index], in_all(samples[index]), &below[index], lost_below[index]) < 1.0
     };
     let mut outermost = cct.nodes().skip(1).filter(|(id, _)| recorded.is_outermost(id.index()));
-    // What is not known of a root is so of all its nodes of a method together.
-    let is_doubted = |id: NodeId| given[id.index()].unplaced > 0.0 || unsettled[id.index()] > 0.0;
+    // What else is not known of a root is so of all nodes of a method together.
+    let is_doubted = |id: NodeId| {
+        let Given { run, wait, unplaced, .. } = given[id.index()];
+        unplaced > DOUBTED * (run + wait) || unsettled[id.index()] > DOUBTED
+    };
     let is_more = |node: (NodeId, _)| is_doubted(node.0) || is_decided(node);
     let are_alone = placed.is_some_and(|placed| placed.untold == 0.0) && !outermost.any(is_more);
     let sampled = Sampled::of(roots, of_nodes(|of| of[0] + of[1]));

@@ -300,8 +300,9 @@ impl Governor {
     fn limit_of(&self, sum: &RootSum, clock: &Clock) -> (Limit, f64) {
         let limit = self.limit.at(sum.per_second, self.processors);
         let bare_ns = sum.bare_call_ns(clock);
-        // All that ran together is what calls ran, at most.
-        let run_ns = if sum.per_second > 0.0 { self.used * 1e9 / sum.per_second } else { f64::INFINITY };
+        // All that ran together is what calls ran then, at most.
+        let is_known = sum.undisturbed_ns.is_some() && sum.per_second > 0.0;
+        let run_ns = if is_known { self.used * 1e9 / sum.per_second } else { f64::INFINITY };
         let part = limit.part_of_running(bare_ns, run_ns);
         let is_slow = sum.without_probes_ns(clock) > self.rules.slow * sum.spanned.max(1.0) * bare_ns;
         let times = if is_slow { self.rules.times_of_slow_code } else { 1.0 };
