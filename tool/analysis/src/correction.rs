@@ -66,7 +66,7 @@ const UNBIASED: f64 = 25.0;
 const UNSTEADY: f64 = 0.03;
 /// Threads are seen waiting about once in this time, in ns ([`cpu_share`](crate::cpu_share)).
 const LOOKED_AT_NS: f64 = 10e6;
-/// So many times what undisturbed calls wait was seen while they were recorded, and more: then it lies where it was seen, and the more was seen the more of it may lie elsewhere.
+/// So many times what undisturbed calls wait was seen while they were recorded: of more, more than half may lie elsewhere.
 const GROWN: f64 = 2.0;
 /// Of a root of whose time a larger part may be elsewhere for another reason than chance, samples do not say how uncertain rows are.
 const DOUBTED: f64 = 0.05;
@@ -216,7 +216,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 samples: in_all(samples[index]),
                 disturbed,
                 untold,
-                unplaced: (wait * (1.0 - GROWN * waits).max(0.0)).hypot(unclear * whole.total_ns).hypot(woken * run),
+                unplaced: (wait * elsewhere(waits)).hypot(unclear * whole.total_ns).hypot(woken * run),
             };
             (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
         } else {
@@ -328,6 +328,12 @@ fn counted(cct: &Cct, id: NodeId) -> Node {
         cpu: cct.cpu(id),
         ..Node::empty(MethodIndex(node.method().0 as usize - 1))
     }
+}
+
+/// Which part of what calls wait may lie elsewhere than where it was seen, if it is such a part of what was seen: half of what it has grown by, and nearly all of it where it
+/// has grown much.
+fn elsewhere(waits: f64) -> f64 {
+    (1.0 - GROWN * waits).max(0.5 * (1.0 - waits)).max(0.0)
 }
 
 /// For which part of the time in which their threads ran, or could have, they may have stood in line where they had waited, as if they did so as often as they wait.

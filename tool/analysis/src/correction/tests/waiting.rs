@@ -70,7 +70,8 @@ fn waiting_that_has_grown_is_where_it_was_seen_and_no_row_is_surer_than_its_node
         |waiting: f64| correct(&cct, &CLOCK, &wholes, Some(&placed), Some(Waiting { part: waiting, unclear: 0.0 }));
     let grown = tree(0.8);
     assert!((grown.nodes[2].self_ns as f64 / 1e9 - 0.8).abs() < 0.02, "{grown:?}");
-    assert!(grown.nodes[1].error_ns > 100_000_000, "it may be elsewhere: {grown:?}");
+    assert!(grown.nodes[1].error_ns > 30_000_000, "some of it may be elsewhere: {grown:?}");
+    assert_eq!([1.2, 1.0, 0.5, 0.0].map(elsewhere), [0.0, 0.0, 0.25, 1.0]);
     let is_by_samples_alone = |tree: &Tree| format!("{:?}", tree.sampled).contains("late: Some");
     assert!(!is_by_samples_alone(&grown) && is_by_samples_alone(&tree(0.0)));
 }
