@@ -122,12 +122,18 @@ unsafe extern "system" fn class_file_load_hook(
         let Ok(id) = session.target.classes.id(class) else { return };
         let hooked = Hooked { session: &session, jni, loader, name: &name, class: Some(id) };
         let occasion = hooked.occasion(id);
+        let has_probes = originals::has_probes(bytes);
         // It has probes already, if somebody redefines it with what he was shown; or keeps them, if it has nothing else to be given back.
-        if (occasion == Occasion::Others || asks_nobody(&session)) && originals::has_probes(bytes) {
+        if has_probes && (occasion == Occasion::Others || asks_nobody(&session)) {
             hotswap::hook_done();
             return;
         }
-        match session.originals.of((session.target.jvmti, jni, &session.target.hotspot), (class, id), bytes, occasion) {
+        let known = (session.target.jvmti, jni, &session.target.hotspot);
+        let original = match has_probes {
+            true => Err(originals::OUR_CODE.to_owned()),
+            false => session.originals.of(known, (class, id), bytes, occasion),
+        };
+        match original {
             Ok(original) => {
                 let replacement = if asks_nobody(&session) { None } else { hooked.ask(&original) };
                 match (replacement, original) {

@@ -25,7 +25,7 @@ pub struct Completion {
 
 /// What is wanted at a place of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Completing {
+enum CompletionKind {
     /// One of these.
     OneOf(Vec<String>),
     Target,
@@ -47,12 +47,14 @@ impl Console {
             fitting.map(|candidate| candidate + " ").collect()
         };
         let candidates = match wanted {
-            Completing::OneOf(words) => whole(words),
-            Completing::Target => {
+            CompletionKind::OneOf(words) => whole(words),
+            CompletionKind::Target => {
                 whole(jvm::list().into_iter().map(|jvm| jvm.main).filter(|main| can_be_typed(main)).collect())
             }
-            Completing::Method | Completing::Class if word.contains("::") => self.methods_beginning_with(word).await,
-            Completing::Method => {
+            CompletionKind::Method | CompletionKind::Class if word.contains("::") => {
+                self.methods_beginning_with(word).await
+            }
+            CompletionKind::Method => {
                 let parts = by_parts(&self.classes, word);
                 match &parts[..] {
                     // The class is clear, and a method is what is wanted.
@@ -63,8 +65,8 @@ impl Console {
                     _ => parts.iter().map(|part| part.before("::")).collect(),
                 }
             }
-            Completing::Class => by_parts(&self.classes, word).iter().map(|part| part.before(" ")).collect(),
-            Completing::Thread => {
+            CompletionKind::Class => by_parts(&self.classes, word).iter().map(|part| part.before(" ")).collect(),
+            CompletionKind::Thread => {
                 let profile = self.profile_so_far().await;
                 let threads = profile.map(|profile| profile.threads).unwrap_or_default();
                 let quoted = |name: String| if name.contains(' ') { format!("'{name}'") } else { name };
@@ -77,8 +79,8 @@ impl Console {
                         .collect(),
                 )
             }
-            Completing::File => files(word),
-            Completing::Nothing => Vec::new(),
+            CompletionKind::File => files(word),
+            CompletionKind::Nothing => Vec::new(),
         };
         Completion { start, candidates }
     }
@@ -101,52 +103,52 @@ impl Console {
 }
 
 /// What is wanted at the end of a line, and where the word begins that is there already.
-fn wanted(line: &str) -> (usize, Completing) {
+fn wanted(line: &str) -> (usize, CompletionKind) {
     let start = line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let word = &line[start..];
     let before: Vec<&str> = line[..start].split_whitespace().collect();
-    let words = |words: &[&str]| Completing::OneOf(words.iter().map(|word| (*word).to_owned()).collect());
+    let words = |words: &[&str]| CompletionKind::OneOf(words.iter().map(|word| (*word).to_owned()).collect());
     let (Some(command), Some(last)) = (before.first(), before.last()) else {
-        return (start, Completing::OneOf(names()));
+        return (start, CompletionKind::OneOf(names()));
     };
     if let Some((option, beginning)) = word.split_once('=').filter(|(option, _)| option.starts_with("--")) {
-        return (line.len() - beginning.len(), of_option(command, option).unwrap_or(Completing::Nothing));
+        return (line.len() - beginning.len(), of_option(command, option).unwrap_or(CompletionKind::Nothing));
     }
     let wanted = match *command {
-        "help" => Completing::OneOf(names()),
-        _ if *last == ">" => Completing::File,
-        _ if word.starts_with('-') => Completing::OneOf(options(command)),
+        "help" => CompletionKind::OneOf(names()),
+        _ if *last == ">" => CompletionKind::File,
+        _ if word.starts_with('-') => CompletionKind::OneOf(options(command)),
         _ if last.starts_with('-')
             && let Some(wanted) = of_option(command, last) =>
         {
             wanted
         }
-        "attach" => Completing::Target,
-        "count" => Completing::OneOf(Word::all().iter().map(|word| word.name()).collect()),
+        "attach" => CompletionKind::Target,
+        "count" => CompletionKind::OneOf(Word::all().iter().map(|word| word.name()).collect()),
         "events" => words(&["gc", "classes", "threads", "monitors", "compile", "on", "off"]),
-        "profile" | "region" | "callers" | "explain" => Completing::Method,
+        "profile" | "region" | "callers" | "explain" => CompletionKind::Method,
         "expect" if word.starts_with("sample.") => words(&["sample.cpu", "sample.wall", "sample.allocated"]),
-        "methods" => Completing::Class,
-        "filter" if before.len() > 1 => Completing::Class,
+        "methods" => CompletionKind::Class,
+        "filter" if before.len() > 1 => CompletionKind::Class,
         "filter" => words(&["include", "exclude", "clear"]),
         "wait" if before.len() == 1 => words(&["calls", "root-entered", "done"]),
         "expect" if before.len() == 1 => words(&super::condition::QUANTITIES),
-        "snapshot" => Completing::File,
-        _ => Completing::Nothing,
+        "snapshot" => CompletionKind::File,
+        _ => CompletionKind::Nothing,
     };
     (start, wanted)
 }
 
 /// What an option's value is; `None` if it has none.
-fn of_option(command: &str, option: &str) -> Option<Completing> {
+fn of_option(command: &str, option: &str) -> Option<CompletionKind> {
     Some(match value(command, option)? {
-        Value::OneOf(values) => Completing::OneOf(values),
+        Value::OneOf(values) => CompletionKind::OneOf(values),
         Value::Of(option) => match option.as_str() {
-            "focus" => Completing::Method,
-            "include" | "exclude" => Completing::Class,
-            "thread" => Completing::Thread,
-            "output" => Completing::File,
-            _ => Completing::Nothing,
+            "focus" => CompletionKind::Method,
+            "include" | "exclude" => CompletionKind::Class,
+            "thread" => CompletionKind::Thread,
+            "output" => CompletionKind::File,
+            _ => CompletionKind::Nothing,
         },
     })
 }
@@ -280,9 +282,9 @@ mod tests {
 
     #[test]
     fn what_is_wanted_depends_on_the_place() {
-        let words = |words: &[&str]| Completing::OneOf(words.iter().map(|word| (*word).to_owned()).collect());
+        let words = |words: &[&str]| CompletionKind::OneOf(words.iter().map(|word| (*word).to_owned()).collect());
         for (line, start, expected) in [
-            ("profile Sho", 8, Completing::Method),
+            ("profile Sho", 8, CompletionKind::Method),
             (
                 "count alloc-",
                 6,
@@ -303,30 +305,30 @@ mod tests {
                     "off",
                 ]),
             ),
-            ("profile com.acme.Shop::checkout --include com.", 42, Completing::Class),
+            ("profile com.acme.Shop::checkout --include com.", 42, CompletionKind::Class),
             ("profile com.acme.Shop::checkout --clock ", 40, words(&["exact", "tick", "cpu"])),
             ("profile com.acme.Shop::checkout --clock=t", 40, words(&["exact", "tick", "cpu"])),
-            ("profile com.acme.Shop::checkout --stats ", 40, Completing::Method),
-            ("profile com.acme.Shop::checkout -d ", 35, Completing::Nothing),
+            ("profile com.acme.Shop::checkout --stats ", 40, CompletionKind::Method),
+            ("profile com.acme.Shop::checkout -d ", 35, CompletionKind::Nothing),
             ("tree --sort ", 12, words(&["self", "total", "calls"])),
-            ("tree --focus ", 13, Completing::Method),
-            ("tree --thread ma", 14, Completing::Thread),
-            ("tree -o ", 8, Completing::File),
-            ("tree > out", 7, Completing::File),
-            ("callers Sho", 8, Completing::Method),
-            ("methods Sho", 8, Completing::Class),
+            ("tree --focus ", 13, CompletionKind::Method),
+            ("tree --thread ma", 14, CompletionKind::Thread),
+            ("tree -o ", 8, CompletionKind::File),
+            ("tree > out", 7, CompletionKind::File),
+            ("callers Sho", 8, CompletionKind::Method),
+            ("methods Sho", 8, CompletionKind::Class),
             ("filter ", 7, words(&["include", "exclude", "clear"])),
-            ("filter include com.", 15, Completing::Class),
+            ("filter include com.", 15, CompletionKind::Class),
             ("wait ", 5, words(&["calls", "root-entered", "done"])),
-            ("wait calls ", 11, Completing::Nothing),
-            ("attach ", 7, Completing::Target),
-            ("snapshot ", 9, Completing::File),
+            ("wait calls ", 11, CompletionKind::Nothing),
+            ("attach ", 7, CompletionKind::Target),
+            ("snapshot ", 9, CompletionKind::File),
         ] {
             assert_eq!(wanted(line), (start, expected), "{line}");
         }
         let (_, commands) = wanted("pro");
-        assert_eq!(commands, Completing::OneOf(names()));
+        assert_eq!(commands, CompletionKind::OneOf(names()));
         let (_, given) = wanted("tree --mi");
-        assert!(matches!(given, Completing::OneOf(options) if options.contains(&"--min".to_owned())));
+        assert!(matches!(given, CompletionKind::OneOf(options) if options.contains(&"--min".to_owned())));
     }
 }
