@@ -8,6 +8,7 @@ headwater_tests::trials! {
     each_jdk {
         calls_by_reflection_equal_the_programs_own_count,
         calls_by_method_handles_equal_the_programs_own_count,
+        calls_of_what_compiled_code_has_inlined_by_a_handle_are_all_counted,
         calls_by_method_handles_are_found_where_all_is_interpreted_and_where_the_jdk_is_instrumented,
     }
 }
@@ -54,4 +55,19 @@ fn calls_by_method_handles_equal_the_programs_own_count(jdk: &Jdk) {
 fn calls_by_method_handles_are_found_where_all_is_interpreted_and_where_the_jdk_is_instrumented(jdk: &Jdk) {
     check(jdk, "Handles", &["-Xint"], &[]);
     check(jdk, "Handles", &[], &["--jdk", "all"]);
+}
+
+/// C1 does not note that its code depends on what it has inlined by a handle: what was compiled between two hotswaps would go on without probes.
+fn calls_of_what_compiled_code_has_inlined_by_a_handle_are_all_counted(jdk: &Jdk) {
+    let java_options = ["-XX:TieredStopAtLevel=1", "-Xbatch"];
+    let mut target = Launched::of_files(jdk, &["Accessors.java"], &java_options, &["Accessors"]);
+    let profile = Profile::start(&target, &["--root", "Accessors::root", "--calls", &ROOTS.to_string()]);
+    (0..ROOTS).for_each(|_| target.say("go"));
+    let calls = calls_by_method(&profile.report());
+    let target = target.quit();
+    assert_eq!(target.stdout.iter().filter(|line| *line == "SUM 42").count(), ROOTS, "{:?}", target.stdout);
+    for method in ["<init>(I)V", "id()I"] {
+        let counted = calls.get(&format!("Accessors$Order.{method}"));
+        assert_eq!(counted, Some(&(2 * ROOTS as u64)), "JDK {}, {method}: {calls:#?}", jdk.version);
+    }
 }

@@ -10,6 +10,8 @@ use super::mirror::ClassKey;
 const ACC_SYNCHRONIZED: u16 = 0x0020;
 /// Of a trivial method.
 const MOST_INSTRUCTIONS: usize = 8;
+/// Of a method that HotSpot's C1 inlines, in bytes (`C1MaxInlineSize`).
+const MOST_INLINED: u32 = 35;
 
 /// Whether an instruction does nothing but move a value (JVMS 6.5): constants, loads, fields, returns.
 fn passes_on(opcode: u8) -> bool {
@@ -82,6 +84,17 @@ impl CodeStore {
             Some(few && code.instructions().all(|instruction| passes_on(instruction.opcode)))
         };
         trivial().unwrap_or(false)
+    }
+
+    /// Whether C1 may inline a method; of a class that is not known any may be.
+    pub(super) fn may_be_inlined(&self, key: ClassKey, name: &str, descriptor: &str) -> bool {
+        let is_larger = || {
+            let file = ClassFile::parse(self.files.get(&key)?.as_ref()?).ok()?;
+            let method = file.methods().iter().find(|it| it.name() == name && it.descriptor() == descriptor)?;
+            let last = file.code(method).ok()??.instructions().last()?;
+            Some(last.offset >= MOST_INLINED)
+        };
+        !is_larger().unwrap_or(false)
     }
 
     /// What a method calls; `None` when its class is not known, nothing when it cannot be read. Of a hidden class, what any of its methods may.

@@ -243,6 +243,7 @@ impl CallGraph {
             self.methods.is_in_place(id);
         }
         self.plan.drops_accepted(&mut self.methods);
+        self.plan.reflection.hotswapped(&self.methods);
         self.begin(Work::Rest)
     }
 
@@ -305,6 +306,12 @@ impl CallGraph {
                     plan.reflection.probe_invokers(known, &mut plan.to_hotswap);
                     plan.probe_passages(known);
                 }
+                let roots =
+                    methods.all().iter().filter(|it| !it.root_of.is_empty() && known.mirrors.get(it.key).linked);
+                if plan.reflection.are_handles_inlined(known) {
+                    let roots: Vec<&MethodRecord> = roots.filter(|it| known.has_code(it.key)).collect();
+                    plan.reflection.discard_inlined(known, &roots, &mut plan.to_hotswap);
+                }
                 if known.options.scheme == Scheme::Total {
                     known.mirrors.keys().for_each(|key| reachable.select_all_in(known, methods, key));
                 }
@@ -320,7 +327,9 @@ impl CallGraph {
             _ if known.roots_only => {}
             Work::FirstCalls(called) => called.iter().for_each(|method| self.come_to(*method)),
             Work::Reflected(key, signature) => {
-                reachable.reach_reflected(&mut Ground { known, methods, likely }, *key, *signature);
+                let called = reachable.reach_reflected(&mut Ground { known, methods, likely }, *key, *signature);
+                let called: Vec<&MethodRecord> = called.into_iter().filter_map(|id| methods.record(id)).collect();
+                plan.reflection.discard_inlined(known, &called, &mut plan.to_hotswap);
             }
             Work::Received(call, key) => {
                 if let Some(called) = plan.guards.receivers.called(*call) {

@@ -9,9 +9,11 @@
 //! with, the JVM runs a method by a direct handle, whose form gets the method out of it by one of a few static methods. These
 //! are probed as soon as code of the graph invokes handles, or has call sites that its own bootstrap methods link.
 //!
+//! What was compiled before may have inlined what a handle runs, and HotSpot does not always notice that it is to be discarded ([`Reflection::discard_inlined`]).
+//!
 //! Why so, and at what cost: docs/decisions/reflection.md.
 
-use headwater_protocol::LoaderId;
+use headwater_protocol::{LoaderId, MethodId};
 use headwater_rewriter::CallSite;
 use headwater_runtime_java::{OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO};
 use rustc_hash::FxHashSet;
@@ -20,6 +22,7 @@ use super::filter::JdkMethods;
 use super::known::{Known, Rewritten};
 use super::methods::Methods;
 use super::mirror::ClassKey;
+use super::record::MethodRecord;
 
 /// A way of running what an object stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +88,9 @@ const ENTRANCES: [(Way, &str, &str); 7] = [
 /// Make, or are, objects that run a handle when they are used, which no code shows. Who does not use them has not loaded them.
 const HANDLES_WITHIN: [&str; 2] = ["java/lang/invoke/MethodHandleProxies", "java/lang/invoke/IndirectVarHandle"];
 
+/// By this reflection uses handles, since JDK 18.
+pub(super) const ACCESSOR_BY_HANDLE: &str = "jdk/internal/reflect/DirectMethodHandleAccessor";
+
 /// Methods of the JDK that run the initialiser of a class that only their argument names.
 const INITIALIZE: [(&str, &str); 9] = [
     ("java/lang/Class", "forName"),
@@ -114,6 +120,10 @@ pub(super) struct Reflection {
     handles_used: bool,
     /// The classes whose invokers are probed.
     probed: FxHashSet<ClassKey>,
+    /// What was compiled before and has inlined what handles run is discarded by the next hotswap.
+    discards: bool,
+    /// Methods that had their probes when that was done the last time.
+    discarded: FxHashSet<MethodId>,
 }
 
 impl Reflection {
@@ -154,6 +164,39 @@ impl Reflection {
                     to_hotswap.insert(key);
                 }
             }
+        }
+    }
+
+    /// Methods are called by handles, reflection's perhaps. Code that C1 has compiled, and that has inlined them by a constant handle, is not known to depend on them
+    /// (`GraphBuilder::try_method_handle_inline` notes no dependency); where they leave no other trace in it, it would be used on, and run them without probes. But it has inlined
+    /// methods of [`DIRECT_HANDLE`] as well, on which it is known to depend: to hotswap that class discards it.
+    pub(super) fn discard_inlined(
+        &mut self,
+        known: &Known,
+        called: &[&MethodRecord],
+        to_hotswap: &mut FxHashSet<ClassKey>,
+    ) {
+        if !self.are_handles_inlined(known) {
+            return;
+        }
+        let may_be_stale = |it: &&MethodRecord| {
+            !self.discarded.contains(&it.id) && known.code.may_be_inlined(it.key, &it.name, &it.descriptor)
+        };
+        if called.iter().any(may_be_stale) {
+            to_hotswap.extend(known.mirrors.visible(DIRECT_HANDLE, LoaderId::BOOT));
+            self.discards = true;
+        }
+    }
+
+    /// Whether handles run what the program calls.
+    pub(super) fn are_handles_inlined(&self, known: &Known) -> bool {
+        self.handles_used || !known.mirrors.named(ACCESSOR_BY_HANDLE).is_empty()
+    }
+
+    /// A hotswap is over.
+    pub(super) fn hotswapped(&mut self, methods: &Methods) {
+        if std::mem::take(&mut self.discards) {
+            self.discarded.extend(methods.all().iter().filter(|it| it.in_place).map(|it| it.id));
         }
     }
 

@@ -370,10 +370,15 @@ impl Reachable {
     }
 
     /// Selects what a call by reflection or a handle may run, which names this class's method.
-    pub(super) fn reach_reflected(&mut self, ground: &mut Ground<'_>, key: ClassKey, signature: Signature) {
+    pub(super) fn reach_reflected(
+        &mut self,
+        ground: &mut Ground<'_>,
+        key: ClassKey,
+        signature: Signature,
+    ) -> Vec<MethodId> {
         if ground.known.mirrors.methods(key).is_none() {
             ground.known.need(key);
-            return;
+            return Vec::new();
         }
         // The JVM may name a class that only inherits the method, from an interface.
         let is_virtual = ground.known.mirrors.method(key, signature).is_none_or(|method| method.is_virtual());
@@ -388,7 +393,8 @@ impl Reachable {
         // A handle of an overridden method calls just that, if a lookup by `findSpecial` made it.
         self.reach_direct(ground, class, (signature, from), Spare::Nothing, &mut callees);
         self.reach_initializer(ground.known, ground.methods, class, from, &mut callees);
-        callees.into_iter().for_each(|callee| ground.methods.raise(callee.method, callee.probability));
+        callees.iter().for_each(|callee| ground.methods.raise(callee.method, callee.probability));
+        callees.into_iter().map(|callee| callee.method).collect()
     }
 
     /// Selects declared methods with code, for each of which it is said who reaches it; their ids.

@@ -21,6 +21,7 @@ mod opaque;
 mod origins;
 mod played_jvm;
 mod receivers;
+mod reflected;
 mod sites;
 mod waits;
 mod watched;

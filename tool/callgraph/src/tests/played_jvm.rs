@@ -277,6 +277,10 @@ impl PlayedJvm {
                         let (name, class) = self.classes.iter().find(|(_, class)| class.id == id).expect("as above");
                         assert!(class.linked, "{name} is hotswapped before it is linked");
                         let (name, bytes) = (name.clone(), class.bytes.clone());
+                        // The JDK's have none here.
+                        if bytes.is_empty() {
+                            continue;
+                        }
                         let selected =
                             self.graph.selected(Occasion::Retransforming(id), APPLICATION, &name, &parsed(&bytes));
                         // Each retransformation begins with the original.
