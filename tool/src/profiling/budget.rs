@@ -59,9 +59,8 @@ pub(super) fn kept(governor: &Governor, clock: &Clock, lengthened: &[Lengthened]
         .iter()
         .map(|sum| {
             let root = MethodIndex(sum.root.0 as usize - 1);
-            let bare = lengthened.iter().find(|it| it.root == root && sum.calls >= MIN_CONTROLS as f64);
-            let measured = bare.map_or(0.0, |bare| {
-                Lengthened { recorded_ns: (sum.measured_ns + sum.waited_ns) / sum.calls, ..*bare }.certain_part()
+            let measured = lengthened.iter().find(|it| it.root == root).map_or(0.0, |whole| {
+                last_longer(sum.calls, sum.measured_ns + sum.waited_ns, whole)
             });
             RootOverhead {
                 root,
@@ -87,6 +86,13 @@ pub(super) fn kept(governor: &Governor, clock: &Clock, lengthened: &[Lengthened]
         pause_ns: governor.paused_ns(),
         pauses: governor.paused_ns() as f64 / duration.as_nanos().max(1) as f64,
     }
+}
+
+/// By which part a root's last calls were longer, at least; where they are too few, all that were recorded.
+fn last_longer(calls: f64, last_ns: f64, all: &Lengthened) -> f64 {
+    let is_known = calls >= MIN_CONTROLS as f64;
+    let recorded_ns = if is_known { last_ns / calls } else { all.recorded_ns };
+    Lengthened { recorded_ns, ..*all }.certain_part()
 }
 
 /// What is to be said of the budget: that methods were dropped which nobody wanted dropped, and that it was not held.
@@ -127,4 +133,16 @@ fn not_held(budget: &Budget, clock: &Clock, methods: &[MethodName]) -> Option<St
         "the budget of {limit} was not held yet when the profile ended: the calls of {name} took {all}. Record for longer: \
          methods are dropped step by step"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_the_last_calls_are_too_few_all_say_how_much_longer_they_were() {
+        let all = Lengthened { root: MethodIndex(0), recorded_ns: 8_200.0, bare_ns: 100.0, error_ns: 0.0, calls: 50 };
+        let last = |calls: f64| (100.0 * last_longer(calls, 150.0 * calls, &all)).round();
+        assert_eq!([10.0, 2.0, 0.0].map(last), [46.0, 8_096.0, 8_096.0]);
+    }
 }
