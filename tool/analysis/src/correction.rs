@@ -291,6 +291,8 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             node: NodeIndex(id.index() - 1),
             samples: samples as u64,
             chance_ns: (run_ns * alike.sqrt() / (samples + 1.0)).round() as u64,
+            unsettled_ns: (unsettled[id.index()] * (given.run + given.wait)).round() as u64,
+            unplaced_ns: given.unplaced.round() as u64,
         }
     };
     let roots = cct.nodes().skip(1).filter(|(id, _)| recorded.is_outermost(id.index())).map(chance);

@@ -59,9 +59,10 @@ pub(super) fn kept(governor: &Governor, clock: &Clock, lengthened: &[Lengthened]
         .iter()
         .map(|sum| {
             let root = MethodIndex(sum.root.0 as usize - 1);
-            let measured = lengthened.iter().find(|it| it.root == root).map_or(0.0, |whole| {
-                last_longer(sum.calls, sum.measured_ns + sum.waited_ns, whole)
-            });
+            let measured = lengthened
+                .iter()
+                .find(|it| it.root == root)
+                .map_or(0.0, |whole| last_longer(sum.calls, sum.measured_ns + sum.waited_ns, whole));
             RootOverhead {
                 root,
                 overhead: sum.overhead(clock).max(measured),

@@ -1,7 +1,8 @@
 //! Which nodes of a tree samples of the undisturbed code were in.
 //!
 //! What samples say of each of a thousand nodes of one method is uncertain by a sample or so, and of the method as a whole by little more: chance does not err in one
-//! direction. So where nodes make one row, that part of their uncertainties is the row's own, by its samples; the rest adds up. But where nothing but samples says how
+//! direction. So where nodes make one row, that part of their uncertainties is the row's own, by its samples; and so is what is not known of the root, by which part of that
+//! the row is. The rest adds up. But where nothing but samples says how
 //! time divides, and they tell of all that ran, a row is no more uncertain than by chance, or by how far their halves differ, and by how far it is from what they say: waits
 //! are not in them, and roots with hardly any divide as was measured.
 
@@ -31,6 +32,12 @@ pub struct SampledRoot {
     pub samples: u64,
     /// The time that a sample stands for, times the root of how many say together what one by itself would say.
     pub chance_ns: u64,
+    /// By so much it may be wrong because its code had not settled; a part p of it by p (1 - p) times that, all of which may have settled before the rest.
+    #[serde(default)]
+    pub unsettled_ns: u64,
+    /// So much of it was somewhere, and nobody knows where: a part p of it may be wrong by the root of p (1 - p) times that.
+    #[serde(default)]
+    pub unplaced_ns: u64,
 }
 
 impl SampledRoot {
@@ -46,6 +53,13 @@ impl SampledRoot {
     fn whole(&self) -> f64 {
         (self.samples as f64 + 1.0) * self.square() as f64
     }
+}
+
+/// The variance of such a part of roots that may be wrong by so much, in ns².
+fn doubt(part: f64, unsettled_ns: f64, unplaced_ns: f64) -> f64 {
+    let part = part.clamp(0.0, 1.0);
+    let spread = part * (1.0 - part);
+    (unsettled_ns * spread).powi(2) + unplaced_ns.powi(2) * spread
 }
 
 /// As if one sample more were there and one not, so that what was never seen is not known to be nothing.
@@ -153,6 +167,7 @@ impl Tree {
 
 /// The samples of each node, with those of what it calls.
 pub(super) struct Chances<'a> {
+    nodes: &'a [Node],
     roots: &'a [SampledRoot],
     /// What one sample of a root stands for, among all and among those of each half, in ns.
     each_ns: Vec<(f64, [f64; 2])>,
@@ -168,7 +183,7 @@ pub(super) struct Chances<'a> {
 
 impl<'a> Chances<'a> {
     /// `None` where nothing was sampled.
-    pub(super) fn of(nodes: &[Node], sampled: &'a Sampled) -> Option<Chances<'a>> {
+    pub(super) fn of(nodes: &'a [Node], sampled: &'a Sampled) -> Option<Chances<'a>> {
         if sampled.is_empty() || !sampled.holds(nodes.len()) {
             return None;
         }
@@ -205,6 +220,7 @@ impl<'a> Chances<'a> {
             [0, 1].map(|half: usize| of_roots().map(|samples| u64::from(samples[half])).sum())
         });
         Some(Chances {
+            nodes,
             roots: &sampled.roots,
             each_ns: sampled.roots.iter().map(each).collect(),
             of_roots: sampled.roots.iter().map(wrong).reduce(f64::min).unwrap_or_default(),
@@ -217,19 +233,21 @@ impl<'a> Chances<'a> {
 
     /// What of the uncertainty of a node's own time is not chance, and what its samples say.
     pub(super) fn own(&self, node: NodeIndex, error_ns: u64) -> (u64, Said) {
-        self.parted(node, error_ns, self.own[node.0])
+        self.parted(node, error_ns, (self.nodes[node.0].self_ns, self.own[node.0]))
     }
 
     /// The same with what it calls.
     pub(super) fn total(&self, node: NodeIndex, error_ns: u64) -> (u64, Said) {
-        self.parted(node, error_ns, self.total[node.0])
+        self.parted(node, error_ns, (self.nodes[node.0].total_ns, self.total[node.0]))
     }
 
-    fn parted(&self, node: NodeIndex, error_ns: u64, samples: [u32; 2]) -> (u64, Said) {
+    fn parted(&self, node: NodeIndex, error_ns: u64, (ns, samples): (u64, [u32; 2])) -> (u64, Said) {
         let Some(root) = self.roots.get(self.root[node.0] as usize) else { return (error_ns, Said::default()) };
         let (each_ns, of_half_ns) = self.each_ns[self.root[node.0] as usize];
         let all = samples[0].saturating_add(samples[1]);
-        let rest = (error_ns as f64).powi(2) - root.variance(all);
+        let part = ns as f64 / (self.nodes[root.node.0].total_ns as f64).max(1.0);
+        let doubt = doubt(part, root.unsettled_ns as f64, root.unplaced_ns as f64);
+        let rest = (error_ns as f64).powi(2) - root.variance(all) - doubt;
         let said = Said {
             square: root.square().saturating_mul(u128::from(all)),
             all_ns: f64::from(all) * each_ns,
@@ -243,12 +261,16 @@ impl<'a> Chances<'a> {
         let square = self.roots.iter().map(SampledRoot::square).max().unwrap_or_default() as f64;
         let whole = self.roots.iter().map(SampledRoot::whole).sum();
         let chance = variance(said.square as f64, square, whole).sqrt();
-        let added_up = (rest_ns as f64).hypot(chance);
+        let of_roots = |of: fn(&SampledRoot) -> u64| self.roots.iter().map(|root| of(root) as f64).sum::<f64>();
+        let all_ns: f64 = self.roots.iter().map(|root| self.nodes[root.node.0].total_ns as f64).sum();
+        let doubt =
+            doubt(ns as f64 / all_ns.max(1.0), of_roots(|root| root.unsettled_ns), of_roots(|root| root.unplaced_ns));
+        let added_up = ((rest_ns as f64).powi(2) + chance.powi(2) + doubt).sqrt();
         let Some(halves) = self.halves else { return added_up as u64 };
         let apart = (said.halves_ns[0] - said.halves_ns[1]).abs() / 2.0;
         let by_samples = by_halves(chance, apart, halves);
         let decided = (ns as f64 - said.all_ns).abs();
-        let together = (by_samples.powi(2) + decided.powi(2) + (self.of_roots * ns as f64).powi(2)).sqrt();
+        let together = (by_samples.powi(2) + decided.powi(2) + (self.of_roots * ns as f64).powi(2) + doubt).sqrt();
         added_up.min(together) as u64
     }
 }
@@ -258,12 +280,15 @@ mod tests {
     use super::*;
     use crate::profile::MethodIndex;
 
+    const ROOT: SampledRoot =
+        SampledRoot { node: NodeIndex(0), samples: 0, chance_ns: 0, unsettled_ns: 0, unplaced_ns: 0 };
+
     /// A root with 200 samples, each of which stands for 1,000 ns; below it a thousand nodes of one method, twenty with a sample.
     fn tree() -> Tree {
         let node = |parent, error_ns| Node { parent, error_ns, ..Node::empty(MethodIndex(0)) };
         let mut nodes = vec![node(None, 0)];
         nodes.extend((0..1_000).map(|_| node(Some(NodeIndex(0)), 750)));
-        let root = SampledRoot { node: NodeIndex(0), samples: 200, chance_ns: 1_000 };
+        let root = SampledRoot { samples: 200, chance_ns: 1_000, ..ROOT };
         let own = (0..20).map(|place| (NodeIndex(1 + 50 * place), 1));
         Tree { sampled: Sampled::of(vec![root], own), ..Tree::of(nodes) }
     }
@@ -316,6 +341,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_known_of_a_root_is_so_of_a_row_as_of_one_node() {
+        let errors = |unsettled_ns: u64, unplaced_ns: u64| {
+            let mut tree = tree();
+            (tree.nodes[0].total_ns, tree.sampled.roots[0].chance_ns) = (1_000_000, 0);
+            (tree.sampled.roots[0].unsettled_ns, tree.sampled.roots[0].unplaced_ns) = (unsettled_ns, unplaced_ns);
+            for node in &mut tree.nodes[1..] {
+                (node.self_ns, node.error_ns) =
+                    (800, doubt(0.0008, unsettled_ns as f64, unplaced_ns as f64).sqrt() as u64);
+            }
+            let chances = Chances::of(&tree.nodes, &tree.sampled).expect("samples");
+            let (rest, said) = row(&tree, &chances);
+            (rest, chances.joined(rest, 800_000, said))
+        };
+        // Of the thousand nodes, 0.8 of the root: 0.16 of what has not settled, and 0.4 of what may be anywhere.
+        let (unsettled, unplaced) = (errors(100_000, 0), errors(0, 100_000));
+        assert!(unsettled.0 == 0 && unsettled.1.abs_diff(16_000) <= 1, "{unsettled:?}");
+        assert!(unplaced.0 == 0 && unplaced.1.abs_diff(40_000) <= 1, "{unplaced:?}");
+    }
+
+    #[test]
     fn a_single_node_is_as_uncertain_as_it_was() {
         let tree = tree();
         let chances = Chances::of(&tree.nodes, &tree.sampled).expect("samples");
@@ -328,7 +373,7 @@ mod tests {
 
     #[test]
     fn what_never_ran_is_as_uncertain_as_it_was() {
-        let root = SampledRoot { node: NodeIndex(0), samples: 3, chance_ns: 0 };
+        let root = SampledRoot { samples: 3, ..ROOT };
         let tree = Tree { sampled: Sampled::of(vec![root], [(NodeIndex(1), 3)]), ..tree() };
         let chances = Chances::of(&tree.nodes, &tree.sampled).expect("samples");
         let (rest, said) = chances.own(NodeIndex(1), 750);

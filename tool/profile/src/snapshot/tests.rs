@@ -66,7 +66,13 @@ fn samples_come_back_if_their_nodes_are_there() {
     for (node, threads, is_whole) in
         [(last, Vec::new(), true), (last, vec![tree.clone()], true), (last + 1, Vec::new(), false)]
     {
-        let root = SampledRoot { node: NodeIndex(0), samples: 8, chance_ns: u64::MAX };
+        let root = SampledRoot {
+            node: NodeIndex(0),
+            samples: 8,
+            chance_ns: u64::MAX,
+            unsettled_ns: u64::MAX,
+            unplaced_ns: u64::MAX,
+        };
         let sampled = Sampled::of(vec![root], [(NodeIndex(7), 0), (NodeIndex(9), u32::MAX), (NodeIndex(node), 5)]);
         let mut profile = profile_of(tree.clone(), threads, 50);
         profile.merged.sampled = sampled;

@@ -350,7 +350,13 @@ fn of(threads: Vec<(ThreadId, String, Tree)>) -> Profile {
 fn sampled(nodes: &[Node]) -> Sampled {
     let samples = |node: &Node| (node.self_ns / 30_000) as u32;
     let all = nodes.iter().map(samples).sum::<u32>().into();
-    let root = |(node, _)| SampledRoot { node: NodeIndex(node), samples: all, chance_ns: 60 };
+    let root = |(node, _)| SampledRoot {
+        node: NodeIndex(node),
+        samples: all,
+        chance_ns: 60,
+        unsettled_ns: 90,
+        unplaced_ns: 70,
+    };
     let roots = nodes.iter().enumerate().filter(|(_, node)| node.caller().is_none()).map(root);
     Sampled::of(roots.collect(), nodes.iter().enumerate().map(|(index, node)| (NodeIndex(index), samples(node))))
 }

@@ -5,7 +5,7 @@ import { NONE, type Amounts, type Columns } from "./tree";
 
 /** Where samples of the undisturbed code were. */
 export interface Sampled {
-  roots: { node: number; samples: number; chance_ns: number }[];
+  roots: { node: number; samples: number; chance_ns: number; unsettled_ns: number; unplaced_ns: number }[];
   /** Nodes, and how many were in each itself. */
   own: [number, number][];
   /** The same of the second half, where samples alone say how time divides. */
@@ -40,6 +40,10 @@ export class Chances {
   private readonly whole: number;
   private readonly ofRoots: number;
   private readonly inHalves: [number, number] | null;
+  /** The roots' time, and what is not known of it. */
+  private readonly ns: number;
+  private readonly unsettled: number;
+  private readonly unplaced: number;
 
   constructor({ roots, own, late }: Sampled, parent: Int32Array, handed: Uint8Array, columns: Columns) {
     const squares = roots.map(({ chance_ns }) => chance_ns * chance_ns);
@@ -70,17 +74,24 @@ export class Chances {
     this.ofRoots = Math.min(...wrong);
     const inHalf = (half: number) => roots.reduce((sum, { node }) => sum + totals[half][node], 0);
     this.inHalves = late === undefined ? null : [inHalf(0), inHalf(1)];
-    const parted = (error: Float64Array, of: [Float64Array, Float64Array]): Parted => {
+    const sum = (of: (at: number) => number) => roots.reduce((sum, _, at) => sum + of(at), 0);
+    this.ns = sum((at) => total[roots[at].node]);
+    this.unsettled = sum((at) => roots[at].unsettled_ns);
+    this.unplaced = sum((at) => roots[at].unplaced_ns);
+    const parted = (error: Float64Array, time: Float64Array, of: [Float64Array, Float64Array]): Parted => {
       const count = of[0].map((early, node) => early + of[1][node]);
       const said = (each: number[], of: Float64Array) => of.map((count, node) => (root[node] === NONE ? 0 : count * each[root[node]]));
       const rest = error.map((ns, node) => {
         const at = root[node];
-        return at === NONE ? ns : Math.floor(Math.sqrt(Math.max(ns * ns - variance(count[node] * squares[at], squares[at], wholes[at]), 0)));
+        if (at === NONE) return ns;
+        const { node: whole, unsettled_ns, unplaced_ns } = roots[at];
+        const ofRoot = doubt(time[node] / Math.max(total[whole], 1), unsettled_ns, unplaced_ns);
+        return Math.floor(Math.sqrt(Math.max(ns * ns - variance(count[node] * squares[at], squares[at], wholes[at]) - ofRoot, 0)));
       });
       return { rest, square: said(squares, count), all: said(eachOfAll, count), halves: [said(eachOfHalf[0], of[0]), said(eachOfHalf[1], of[1])] };
     };
-    this.own = parted(columns.error, samples);
-    this.total = parted(totalError, totals);
+    this.own = parted(columns.error, columns.self, samples);
+    this.total = parted(totalError, total, totals);
   }
 
   /** Adds what samples say of a node itself; what of its uncertainty is not chance. */
@@ -101,14 +112,15 @@ export class Chances {
 
   private joined(rest: number, ns: number, said: Said): number {
     const chance = Math.sqrt(variance(said.square, this.square, this.whole));
-    const addedUp = Math.hypot(rest, chance);
+    const ofRoot = doubt(ns / Math.max(this.ns, 1), this.unsettled, this.unplaced);
+    const addedUp = Math.sqrt(rest * rest + chance * chance + ofRoot);
     if (this.inHalves === null) return Math.floor(addedUp);
     const apart = Math.abs(said.halves[0] - said.halves[1]) / 2;
     const isApart = this.inHalves.every((count) => count >= ENOUGH) && apart > CLEARLY * chance;
     const bySamples = isApart ? apart : chance;
     const decided = Math.abs(ns - said.all);
     const ofRoots = this.ofRoots * ns;
-    return Math.floor(Math.min(addedUp, Math.sqrt(bySamples * bySamples + decided * decided + ofRoots * ofRoots)));
+    return Math.floor(Math.min(addedUp, Math.sqrt(bySamples * bySamples + decided * decided + ofRoots * ofRoots + ofRoot)));
   }
 }
 
@@ -118,6 +130,13 @@ function add(parted: Parted, node: number, said: Said): number {
   said.halves[0] += parted.halves[0][node];
   said.halves[1] += parted.halves[1][node];
   return parted.rest[node];
+}
+
+/** The variance of such a part of roots of which so much had not settled, and so much may be anywhere. */
+function doubt(part: number, unsettled: number, unplaced: number): number {
+  const within = Math.min(Math.max(part, 0), 1);
+  const spread = within * (1 - within);
+  return (unsettled * spread) ** 2 + unplaced ** 2 * spread;
 }
 
 /** As if one sample more were there and one not. */
