@@ -208,6 +208,8 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             let wait = (waits * seen.wait).min((1.0 - running) * whole.total_ns);
             let disturbed = whole.disturbed(&below[index], woken);
             let (run, untold) = (whole.total_ns - wait, placed.map_or(0.0, |placed| placed.untold));
+            // One call waits here, and the next one elsewhere.
+            let by_calls = wait / (cct.node(id).calls.max(1) as f64).sqrt();
             given[index] = Given {
                 run,
                 wait,
@@ -216,7 +218,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 samples: in_all(samples[index]),
                 disturbed,
                 untold,
-                unplaced: (wait * elsewhere(waits)).hypot(unclear * whole.total_ns).hypot(woken * run),
+                unplaced: (wait * elsewhere(waits)).hypot(unclear * whole.total_ns).hypot(woken * run).hypot(by_calls),
             };
             (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
         } else {

@@ -97,3 +97,21 @@ fn what_is_as_measured_waits_as_it_was_measured() {
     let tree = correct(&cct, &CLOCK, &wholes, Some(&Placed::of(vec![[0; 2]; 6])), waiting);
     assert!((tree.nodes[4].self_ns as f64 / 0.8e9 - 1.0).abs() < 0.05, "{tree:?}");
 }
+
+/// Half of a root's time is waited for in one method, half in another.
+#[test]
+fn where_few_calls_wait_is_chance() {
+    let error = |calls: u64| {
+        let mut cct = called((calls, 0), &[(calls, 500_000_000), (calls, 500_000_000)]);
+        for method in [2, 3] {
+            let waits = cct.callee(cct.roots()[0].0, MethodId(method)).expect("it was called");
+            cct.add_cpu(waits, CpuSamples { samples: 10_000, running: 0 });
+        }
+        let whole = Whole { total_ns: 1e9, error_ns: 0.0, unsettled: 0.0, is_timed: true };
+        let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
+        let waiting = Some(Waiting { part: 1.0, unclear: 0.0 });
+        correct(&cct, &CLOCK, &wholes, Some(&Placed::of(vec![[0; 2]; 4])), waiting).nodes[1].error_ns as f64 / 1e9
+    };
+    assert!((0.1..0.16).contains(&error(16)), "{}", error(16));
+    assert!(error(10_000) < 0.08, "{}", error(10_000));
+}
