@@ -306,12 +306,7 @@ impl CallGraph {
                     plan.reflection.probe_invokers(known, &mut plan.to_hotswap);
                     plan.probe_passages(known);
                 }
-                let roots =
-                    methods.all().iter().filter(|it| !it.root_of.is_empty() && known.mirrors.get(it.key).linked);
-                if plan.reflection.are_handles_inlined(known) {
-                    let roots: Vec<&MethodRecord> = roots.filter(|it| known.has_code(it.key)).collect();
-                    plan.reflection.discard_inlined(known, &roots, &mut plan.to_hotswap);
-                }
+                plan.reflection.discard_inlined_roots(known, methods, &mut plan.to_hotswap);
                 if known.options.scheme == Scheme::Total {
                     known.mirrors.keys().for_each(|key| reachable.select_all_in(known, methods, key));
                 }

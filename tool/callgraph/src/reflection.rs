@@ -188,8 +188,29 @@ impl Reflection {
         }
     }
 
+    /// The same of roots, which anybody may call so.
+    pub(super) fn discard_inlined_roots(
+        &mut self,
+        known: &Known,
+        methods: &Methods,
+        to_hotswap: &mut FxHashSet<ClassKey>,
+    ) {
+        /// The code of more is not asked for: some are small.
+        const MOST: usize = 16;
+        if !self.are_handles_inlined(known) {
+            return;
+        }
+        let roots = methods.all().iter().filter(|it| !it.root_of.is_empty() && known.mirrors.get(it.key).linked);
+        let roots: Vec<&MethodRecord> = roots.collect();
+        // All that is missing is asked for at once.
+        let missing = roots.iter().filter(|it| roots.len() <= MOST && !known.has_code(it.key)).count();
+        if missing == 0 {
+            self.discard_inlined(known, &roots, to_hotswap);
+        }
+    }
+
     /// Whether handles run what the program calls.
-    pub(super) fn are_handles_inlined(&self, known: &Known) -> bool {
+    fn are_handles_inlined(&self, known: &Known) -> bool {
         self.handles_used || !known.mirrors.named(ACCESSOR_BY_HANDLE).is_empty()
     }
 
