@@ -203,8 +203,8 @@ impl Reflection {
         let roots = methods.all().iter().filter(|it| !it.root_of.is_empty() && known.mirrors.get(it.key).linked);
         let roots: Vec<&MethodRecord> = roots.collect();
         // All that is missing is asked for at once.
-        let missing = roots.iter().filter(|it| roots.len() <= MOST && !known.has_code(it.key)).count();
-        if missing == 0 {
+        let is_asked_for = |it: &&&MethodRecord| !(known.has_code(it.key) || known.code.is_missing(it.key));
+        if roots.len() > MOST || roots.iter().filter(is_asked_for).count() == 0 {
             self.discard_inlined(known, &roots, to_hotswap);
         }
     }
