@@ -141,9 +141,10 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 24] = [
+pub const CLASSES: [RuntimeClass; 25] = [
     class!("HeadwaterV1Cursor"),
     class!("HeadwaterV1Task"),
+    class!("HeadwaterV1Open"),
     class!("HeadwaterV1Thread"),
     class!("HeadwaterV1Tsc"),
     class!("HeadwaterV1Clock"),

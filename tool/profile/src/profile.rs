@@ -50,7 +50,7 @@ pub use basis::Basis;
 pub use budget::{Budget, DroppedMethod, Lengthened, Limit, LimitError, RootOverhead};
 pub use clock::{Clock, ClockMode, ClockSource, Drift};
 pub use column::{Column, Columns};
-pub use completeness::{AtLeast, Unseen};
+pub use completeness::{AtLeast, OPEN_CALLS, Unseen, are_open_calls_in_part};
 pub use contention::{Blocked, ContendedLock, Contention, Holder, Leaver, LockKind, Unfinished, WaitPlace};
 pub(crate) use derived::{How, Ratio, derived};
 pub use environment::Environment;

@@ -9,7 +9,8 @@ use super::named::Things;
 use crate::cct::{Cct, NodeId};
 use crate::decode::Decoder;
 use crate::profile::{
-    Column, CpuSamples, Extent, MethodIndex, Metric, Node, OTHER_WAITS, READY, RUNNING, STOPPED, Tree, Unit, Wait,
+    Column, CpuSamples, Extent, MethodIndex, Metric, Node, OPEN_CALLS, OTHER_WAITS, READY, RUNNING, STOPPED, Tree,
+    Unit, Wait,
 };
 
 // Ids of metrics.
@@ -302,7 +303,7 @@ pub(super) fn waits(decoder: &Decoder) -> Vec<Wait> {
         PauseReason::Hotswap => "hotswap",
         PauseReason::Buffer => "buffer",
         PauseReason::ClassLoad => "class load",
-        PauseReason::OpenCalls => "open calls",
+        PauseReason::OpenCalls => OPEN_CALLS,
     };
     PauseReason::ALL
         .into_iter()

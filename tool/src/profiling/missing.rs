@@ -6,10 +6,10 @@ use headwater_protocol::MethodId;
 use headwater_protocol::message::Reveal;
 use rustc_hash::FxHashMap;
 
-use super::facts::Facts;
+use super::{counters, facts::Facts};
 use crate::callgraph::{self, Missed};
 use crate::decode::Decoder;
-use crate::profile::{AtLeast, MethodIndex, MethodName, Profile, Tree, Unseen};
+use crate::profile::{AtLeast, MethodIndex, MethodName, Profile, Tree, Unseen, are_open_calls_in_part};
 use crate::report::units::{count, plural, times};
 
 /// How many methods were called.
@@ -112,6 +112,13 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
                 count(facts.never_instrumented() as u64)
             ),
         });
+    }
+    if are_open_calls_in_part(&counters::waits(decoder)) {
+        warnings.push(
+            "a call that had begun before the profile makes so many others that they were recorded in part: its thread looks at its stack before each, and does \
+             so for a twentieth of the time only. Counts below it are too low. Profile whole calls, with --calls"
+                .to_owned(),
+        );
     }
     warnings.extend(waited_in_vain(&facts.deadlines_passed, &facts.methods));
     warnings.extend_from_slice(&facts.remarks);

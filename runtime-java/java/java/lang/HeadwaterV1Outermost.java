@@ -32,6 +32,10 @@ final class HeadwaterV1Outermost {
         if (HeadwaterV1.is(id, FLAG_ROOT)) {
             return enterRoot(thread, id);
         }
+        HeadwaterV1Open open = thread.open;
+        if (open != null && thread.depth == 0 && !open.mayLook()) {
+            return null;
+        }
         if (enterFromOpen(thread, id)) {
             return thread;
         }
@@ -131,7 +135,7 @@ final class HeadwaterV1Outermost {
 
     /** Whether any of a thread's calls from before recording is still open; records those that are not. */
     static boolean isOpen(HeadwaterV1Thread thread) {
-        int[] open = thread.open;
+        HeadwaterV1Open open = thread.open;
         if (open == null) {
             return false;
         }
@@ -141,9 +145,11 @@ final class HeadwaterV1Outermost {
             // Nothing is known of them any more.
             return false;
         }
-        HeadwaterV1.pause(thread, PAUSE_OPEN_CALLS, HeadwaterV1Clock.stopwatch() - start);
+        long now = HeadwaterV1Clock.stopwatch();
+        HeadwaterV1.pause(thread, PAUSE_OPEN_CALLS, now - start);
+        open.hasLooked(now - start, now);
         while (thread.openCount > left) {
-            HeadwaterV1.write(thread, KIND_EXIT, open[thread.openCount - 1]);
+            HeadwaterV1.write(thread, KIND_EXIT, open.methods[thread.openCount - 1]);
             thread.openCount--;
         }
         if (left == 0) {

@@ -15,7 +15,7 @@ final class HeadwaterV1Session {
     /** The classes that a session's beginning does not initialise by itself. */
     private static final Class<?>[] USED_BY_PROBES = {
         HeadwaterV1Handles.class, HeadwaterV1Handover.class, HeadwaterV1Task.class, HeadwaterV1Bucket.class, HeadwaterV1Entry.class,
-        HeadwaterV1Receivers.class, HeadwaterV1Outermost.class, HeadwaterV1Leaving.class, HeadwaterV1Waits.class,
+        HeadwaterV1Receivers.class, HeadwaterV1Outermost.class, HeadwaterV1Open.class, HeadwaterV1Leaving.class, HeadwaterV1Waits.class,
         HeadwaterV1Exceptions.class, HeadwaterV1Sites.class, HeadwaterV1Counters.class
     };
 
@@ -56,9 +56,10 @@ final class HeadwaterV1Session {
                 HeadwaterV1Threads.insert(thread);
             }
             thread.openCount = methods.length;
-            // The count and the numbers are there for a thread that sees the array.
+            HeadwaterV1Open open = new HeadwaterV1Open(methods);
+            // The count and the numbers are there for a thread that sees it.
             U.storeFence();
-            thread.open = methods;
+            thread.open = open;
             U.storeFence();
             thread.comesInByAny = true;
         }

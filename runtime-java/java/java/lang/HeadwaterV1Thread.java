@@ -54,11 +54,8 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     HeadwaterV1Thread writer;
     /** Of a virtual thread: the carrier whose chunk it wrote into last. */
     HeadwaterV1Thread carrier;
-    /**
-     * Calls of these methods were open when recording began, the outermost first; {@code null} when there are none, or none any more.
-     * Set by the agent's thread.
-     */
-    int[] open;
+    /** Calls that were open when recording began; {@code null} when there are none, or none any more. Set by the agent's thread. */
+    HeadwaterV1Open open;
     /** What it runs now that was handed to it; {@code null} for the thread's own work. */
     HeadwaterV1Task task;
     /** The latest exceptions, as {@link HeadwaterV1Exceptions} has them; {@code null} before the first. */

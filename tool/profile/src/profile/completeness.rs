@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use super::{Basis, MethodIndex, Profile, Tree};
+use super::{Basis, MethodIndex, Profile, Tree, Wait};
 
 /// So many samples of the undisturbed code tell what part of it was not seen.
 const ENOUGH_SAMPLES: u64 = 300;
@@ -37,7 +37,22 @@ pub struct Unseen {
     pub callers: Vec<(MethodIndex, f64)>,
 }
 
+/// What threads are held up for that look at their stacks, in calls that had begun before recording.
+pub const OPEN_CALLS: &str = "open calls";
+/// Who has looked for so long does it for a twentieth of the time only (`HeadwaterV1Open`), in ns.
+const LOOKED_AT_ONCE_NS: u64 = 300_000_000;
+
+/// Whether calls that had begun before recording may have made some that were not recorded.
+pub fn are_open_calls_in_part(waits: &[Wait]) -> bool {
+    waits.iter().any(|wait| wait.reason == OPEN_CALLS && wait.duration_ns > LOOKED_AT_ONCE_NS)
+}
+
 impl Profile {
+    /// Whether every call that a thread made in a root was counted, as far as that is known.
+    pub fn are_counts_exact(&self) -> bool {
+        self.events.lost == 0 && self.discovery.late == 0 && !are_open_calls_in_part(&self.waits)
+    }
+
     /// How many of the methods that it calls never were instrumented, by the machine name of each recorded method of which that is known.
     pub fn unseen_callees(&self) -> FxHashMap<&str, usize> {
         let mut callees: FxHashMap<&str, usize> = FxHashMap::default();

@@ -147,7 +147,7 @@ fn share_errors(nodes: &[Node], all_ns: f64) -> impl Iterator<Item = (f64, f64)>
 pub(crate) fn line(profile: &Profile) -> Option<String> {
     let belief = Belief::of(profile)?;
     let basis = &profile.basis;
-    let counts = if profile.events.lost == 0 && profile.discovery.late == 0 { "; counts are exact" } else { "" };
+    let counts = if profile.are_counts_exact() { "; counts are exact" } else { "" };
     let from = match (belief.held_out, basis.samples) {
         (0, 0) => "as measured beside the probes".to_owned(),
         (0, samples) => plural(samples, "sample", "samples") + " of the undisturbed code",
