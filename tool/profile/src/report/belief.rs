@@ -74,14 +74,18 @@ pub(crate) struct Shares {
     /// The standard deviation of the roots' totals, as a part of them, of the one that is known best: what is below a root is as wrong as that, and
     /// its share is not.
     of_roots: f64,
+    /// The standard deviation of all of them together, as a part.
+    of_whole: f64,
 }
 
 impl Shares {
     pub(crate) fn of(tree: &Tree) -> Shares {
         let roots = || tree.nodes.iter().filter(|node| node.caller().is_none() && node.total_ns > 0);
         let part = |root: &Node| root.total_error_ns as f64 / root.total_ns as f64;
+        let whole_ns: f64 = roots().map(|root| root.total_ns as f64).sum();
         Shares {
-            whole_ns: roots().map(|root| root.total_ns as f64).sum(),
+            whole_ns,
+            of_whole: roots().map(|root| (root.total_error_ns as f64).powi(2)).sum::<f64>().sqrt() / whole_ns.max(1.0),
             of_roots: roots().map(part).reduce(f64::min).unwrap_or_default(),
         }
     }
@@ -90,7 +94,11 @@ impl Shares {
     pub(crate) fn deviation(&self, ns: u64, error_ns: u64) -> f64 {
         let whole_ns = self.whole_ns.max(1.0);
         let (error, of_roots) = (error_ns as f64 / whole_ns, self.of_roots * ns as f64 / whole_ns);
-        (error * error - of_roots * of_roots).max(0.0).sqrt()
+        let own = (error * error - of_roots * of_roots).max(0.0);
+        // What was handed over, and is known better than the root that did so, is a part of something unknown.
+        let share = ns as f64 / whole_ns;
+        let of_others = ((self.of_whole * share).powi(2) - error * error).max(0.0);
+        (own + of_others).sqrt()
     }
 
     /// From where to where the share of a time lies, 0 to 1, if it is not known well enough for a number.
@@ -201,7 +209,7 @@ fn points(share: f64) -> String {
 mod tests {
     use super::*;
     use crate::profile::testing::profile_of;
-    use crate::profile::{Basis, Control, MethodIndex, NodeIndex};
+    use crate::profile::{Basis, Control, Link, MethodIndex, NodeIndex};
 
     fn profile(total_error_ns: u64, share_error_ns: u64) -> Profile {
         let node = |parent, method, total_ns, total_error_ns| Node {
@@ -217,6 +225,22 @@ mod tests {
         ];
         let methods = profile_of(Tree::default(), Vec::new(), 3).methods;
         Profile { methods, merged: Tree::of(nodes), ..Profile::default() }
+    }
+
+    #[test]
+    fn what_was_handed_over_is_a_part_of_as_little_as_is_known_of_the_whole() {
+        let root = |total_ns, total_error_ns, link| Node {
+            total_ns,
+            total_error_ns,
+            link,
+            parent: link.map(|_| NodeIndex(0)),
+            ..Node::empty(MethodIndex(0))
+        };
+        let tree = Tree::of(vec![root(700, 350, None), root(300, 6, Some(Link::Thread))]);
+        let shares = Shares::of(&tree);
+        assert!(shares.range(300, 6).is_some(), "{shares:?}");
+        let tree = Tree::of(vec![root(700, 14, None), root(300, 6, Some(Link::Thread))]);
+        assert!(Shares::of(&tree).range(300, 6).is_none());
     }
 
     #[test]
