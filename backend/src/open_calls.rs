@@ -30,8 +30,6 @@ use crate::versions::Current;
 const INTERVAL: Duration = Duration::from_millis(25);
 /// Looking takes such a part of the time at most: threads are stopped for it.
 const PART: u32 = 50;
-/// Calls on top of a thread's own stack, among which the innermost open one mostly is.
-const NEAREST: usize = 24;
 /// Calls on a stack that are looked at; deeper stacks are looked at once more, up to [`DEEPEST`].
 const USUAL_DEPTH: usize = 1024;
 /// A stack that is deeper tells nothing: HotSpot takes some 4.5 KiB for each call that it walks, all at once.
@@ -102,17 +100,6 @@ impl State {
         let same = followed.calls[..followed.open].iter().zip(&found).take_while(|(known, found)| known == found);
         followed.open = same.count();
         followed.open
-    }
-
-    /// How many of a thread's calls are open, if the innermost of them is among these on top of its stack: then none has returned.
-    fn none_returned(&mut self, jni: Jni, target: &Target, thread: ThreadId, top: &[jmethodID]) -> Option<usize> {
-        let found = self.open_on(jni, target, top);
-        let followed = self.threads.get(&thread)?;
-        let open = &followed.calls[..followed.open];
-        let innermost = open.last()?;
-        // Of several calls of one method it may be an outer one.
-        let is_alone = !open[..open.len() - 1].contains(innermost);
-        (is_alone && found.last() == Some(innermost)).then_some(open.len())
     }
 }
 
@@ -298,12 +285,7 @@ impl OpenCalls {
     /// How many of the current thread's calls are still open.
     pub fn of_current(&self, jni: Jni, target: &Target, thread: ThreadId) -> usize {
         self.tell_number(target, thread);
-        let current = std::ptr::null_mut();
-        let top = target.jvmti.stack(current, NEAREST).unwrap_or_default();
-        if let Some(open) = self.lock().none_returned(jni, target, thread, &top) {
-            return open;
-        }
-        let Some(mut stack) = whole_stack(target.jvmti, current) else {
+        let Some(mut stack) = whole_stack(target.jvmti, std::ptr::null_mut()) else {
             return self.lock().threads.get(&thread).map_or(0, |followed| followed.open);
         };
         // The innermost that is not our own is the one that is being entered.

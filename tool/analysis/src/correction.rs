@@ -209,7 +209,8 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             let disturbed = whole.disturbed(&below[index], woken);
             let (run, untold) = (whole.total_ns - wait, placed.map_or(0.0, |placed| placed.untold));
             // One call waits here, and the next one elsewhere.
-            let by_calls = wait / (cct.node(id).calls.max(1) as f64).sqrt();
+            let calls = if wholes.contains_key(&id) { cct.node(id).calls.max(1) as f64 } else { f64::INFINITY };
+            let by_calls = wait / calls.sqrt();
             given[index] = Given {
                 run,
                 wait,

@@ -88,6 +88,7 @@ impl Plan {
     /// From now on nothing but the roots is instrumented; the classes to be retransformed for that.
     pub(super) fn keep_only_roots(&mut self, known: &Known, methods: &Methods) -> Vec<ClassId> {
         self.to_hotswap.clear();
+        self.reflection.forget_discarded();
         let is_other = |method: &&MethodRecord| {
             method.submitted && method.refused.is_none() && !method.is_native && method.root_of.is_empty()
         };
@@ -105,6 +106,9 @@ impl Plan {
         let submitted = self.loading.remove(&key).unwrap_or_default();
         if !probed && (!submitted.is_empty() || self.passed.contains(&key)) {
             self.to_hotswap.insert(key);
+        }
+        if probed {
+            self.reflection.born_with_probes(&submitted);
         }
         for id in submitted {
             if probed {

@@ -180,11 +180,15 @@ impl Reflection {
             return;
         }
         let may_be_stale = |it: &&MethodRecord| {
-            !self.discarded.contains(&it.id) && known.code.may_be_inlined(it.key, &it.name, &it.descriptor)
+            it.refused.is_none()
+                && !self.discarded.contains(&it.id)
+                && known.code.may_be_inlined(it.key, &it.name, &it.descriptor)
         };
         if called.iter().any(may_be_stale) {
-            to_hotswap.extend(known.mirrors.visible(DIRECT_HANDLE, LoaderId::BOOT));
-            self.discards = true;
+            let handles = known.mirrors.visible(DIRECT_HANDLE, LoaderId::BOOT);
+            let handles: Vec<ClassKey> = handles.into_iter().filter(|key| !known.mirrors.get(*key).refused).collect();
+            self.discards |= !handles.is_empty();
+            to_hotswap.extend(handles);
         }
     }
 
@@ -212,6 +216,17 @@ impl Reflection {
     /// Whether handles run what the program calls.
     fn are_handles_inlined(&self, known: &Known) -> bool {
         self.handles_used || !known.mirrors.named(ACCESSOR_BY_HANDLE).is_empty()
+    }
+
+    /// These methods have had their probes from the beginning: no code is without them.
+    pub(super) fn born_with_probes(&mut self, methods: &[MethodId]) {
+        self.discarded.extend(methods);
+    }
+
+    /// Methods lose their probes: what is compiled from now on may have inlined them.
+    pub(super) fn forget_discarded(&mut self) {
+        self.discarded.clear();
+        self.discards = false;
     }
 
     /// A hotswap is over.

@@ -51,7 +51,7 @@ pub(super) fn tell_amounts(profile: &mut Profile) {
     }
 }
 
-/// What became of the budget, by the probes' cost as the profile found it, and by how long calls were since methods were dropped last.
+/// What became of the budget, by the probes' cost as the profile found it, and by how long calls were since methods were dropped last, or all, where those are too few.
 pub(super) fn kept(governor: &Governor, clock: &Clock, lengthened: &[Lengthened], duration: Duration) -> Budget {
     let dropped = governor.all_dropped().iter();
     let mut roots: Vec<RootOverhead> = governor
@@ -59,14 +59,15 @@ pub(super) fn kept(governor: &Governor, clock: &Clock, lengthened: &[Lengthened]
         .iter()
         .map(|sum| {
             let root = MethodIndex(sum.root.0 as usize - 1);
-            let measured = lengthened
-                .iter()
-                .find(|it| it.root == root)
-                .map_or(0.0, |whole| last_longer(sum.calls, sum.measured_ns + sum.waited_ns, whole));
+            let overhead = sum.overhead(clock);
+            let overhead = match lengthened.iter().find(|it| it.root == root) {
+                Some(all) => last_longer(overhead, (sum.calls, sum.measured_ns + sum.waited_ns), all),
+                None => overhead,
+            };
             RootOverhead {
                 root,
-                overhead: sum.overhead(clock).max(measured),
-                own: sum.own_overhead(clock),
+                overhead,
+                own: sum.own_overhead(clock).min(overhead),
                 bare_ns: sum.bare_call_ns(clock),
                 exhausted: sum.exhausted,
             }
@@ -89,11 +90,15 @@ pub(super) fn kept(governor: &Governor, clock: &Clock, lengthened: &[Lengthened]
     }
 }
 
-/// By which part a root's last calls were longer, at least; where they are too few, all that were recorded.
-fn last_longer(calls: f64, last_ns: f64, all: &Lengthened) -> f64 {
+/// By which part a root's last calls were longer, of which there were so many, that took so long: by so much as their probes cost, as far as undisturbed calls allow for
+/// that. Where they are too few, all that were recorded say it.
+fn last_longer(by_probes: f64, (calls, last_ns): (f64, f64), all: &Lengthened) -> f64 {
     let is_known = calls >= MIN_CONTROLS as f64;
     let recorded_ns = if is_known { last_ns / calls } else { all.recorded_ns };
-    Lengthened { recorded_ns, ..*all }.certain_part()
+    let measured = Lengthened { recorded_ns, ..*all };
+    // Calls that took nothing are longer by no part of it.
+    let (least, most) = (measured.certain_part(), measured.possible_part());
+    if all.bare_ns > 0.0 { by_probes.max(least).min(most) } else { by_probes }
 }
 
 /// What is to be said of the budget: that methods were dropped which nobody wanted dropped, and that it was not held.
@@ -141,9 +146,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_the_last_calls_are_too_few_all_say_how_much_longer_they_were() {
+    fn undisturbed_calls_say_between_what_the_overhead_was() {
         let all = Lengthened { root: MethodIndex(0), recorded_ns: 8_200.0, bare_ns: 100.0, error_ns: 0.0, calls: 50 };
-        let last = |calls: f64| (100.0 * last_longer(calls, 150.0 * calls, &all)).round();
-        assert_eq!([10.0, 2.0, 0.0].map(last), [46.0, 8_096.0, 8_096.0]);
+        let last = |by_probes: f64, calls: f64| (100.0 * last_longer(by_probes, (calls, 150.0 * calls), &all)).round();
+        assert_eq!([10.0, 2.0, 0.0].map(|calls| last(0.1, calls)), [46.0, 8_096.0, 8_096.0]);
+        assert_eq!([0.5, 40.0].map(|by_probes| last(by_probes, 10.0)), [50.0, 54.0], "the probes' cost is an estimate");
     }
 }

@@ -116,7 +116,7 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
     if are_open_calls_in_part(&counters::waits(decoder)) {
         warnings.push(
             "a call that had begun before the profile makes so many others that they were recorded in part: its thread looks at its stack before each, and does \
-             so for a twentieth of the time only. Counts below it are too low. Profile whole calls, with --calls"
+             so for a twentieth of the time only. Counts below it are too low, and callers may be missing. Profile whole calls, with --calls"
                 .to_owned(),
         );
     }

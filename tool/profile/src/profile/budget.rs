@@ -147,7 +147,16 @@ impl Lengthened {
 
     /// The part of that which is not chance.
     pub fn certain_part(&self) -> f64 {
-        let bare_ns = self.bare_ns + CHANCE * self.error_ns + SPEED * self.bare_ns;
+        self.part_beyond(1.0)
+    }
+
+    /// The largest part that it may be, by chance.
+    pub fn possible_part(&self) -> f64 {
+        self.part_beyond(-1.0)
+    }
+
+    fn part_beyond(&self, chances: f64) -> f64 {
+        let bare_ns = self.bare_ns + chances * (CHANCE * self.error_ns + SPEED * self.bare_ns);
         if self.bare_ns > 0.0 { ((self.recorded_ns - bare_ns) / self.bare_ns).max(0.0) } else { 0.0 }
     }
 }

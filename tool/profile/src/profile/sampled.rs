@@ -1,8 +1,8 @@
 //! Which nodes of a tree samples of the undisturbed code were in.
 //!
 //! What samples say of each of a thousand nodes of one method is uncertain by a sample or so, and of the method as a whole by little more: chance does not err in one
-//! direction. So where nodes make one row, that part of their uncertainties is the row's own, by its samples; and so is what is not known of the root, by which part of that
-//! the row is. The rest adds up. But where nothing but samples says how
+//! direction. So where nodes make one row, that part of their uncertainties is the row's own, by its samples; and so is what is not known of the root, if there is one, by which
+//! part of that the row is. The rest adds up. But where nothing but samples says how
 //! time divides, and they tell of all that ran, a row is no more uncertain than by chance, or by how far their halves differ, and by how far it is from what they say: waits
 //! are not in them, and roots with hardly any divide as was measured.
 
@@ -53,13 +53,6 @@ impl SampledRoot {
     fn whole(&self) -> f64 {
         (self.samples as f64 + 1.0) * self.square() as f64
     }
-}
-
-/// The variance of such a part of roots that may be wrong by so much, in ns².
-fn doubt(part: f64, unsettled_ns: f64, unplaced_ns: f64) -> f64 {
-    let part = part.clamp(0.0, 1.0);
-    let spread = part * (1.0 - part);
-    (unsettled_ns * spread).powi(2) + unplaced_ns.powi(2) * spread
 }
 
 /// As if one sample more were there and one not, so that what was never seen is not known to be nothing.
@@ -173,6 +166,8 @@ pub(super) struct Chances<'a> {
     each_ns: Vec<(f64, [f64; 2])>,
     /// How wrong the root is that is known best, as a part of it.
     of_roots: f64,
+    /// There is one root, and its doubts are a row's by its part of it; of several, which are not all wrong by as much, they add up.
+    is_one: bool,
     /// How many there are in each half; nothing where others say how time divides, too.
     halves: Option<[u64; 2]>,
     own: Vec<[u32; 2]>,
@@ -224,6 +219,7 @@ impl<'a> Chances<'a> {
             roots: &sampled.roots,
             each_ns: sampled.roots.iter().map(each).collect(),
             of_roots: sampled.roots.iter().map(wrong).reduce(f64::min).unwrap_or_default(),
+            is_one: nodes.iter().filter(|node| node.caller().is_none()).count() == 1,
             halves,
             own,
             total,
@@ -245,9 +241,7 @@ impl<'a> Chances<'a> {
         let Some(root) = self.roots.get(self.root[node.0] as usize) else { return (error_ns, Said::default()) };
         let (each_ns, of_half_ns) = self.each_ns[self.root[node.0] as usize];
         let all = samples[0].saturating_add(samples[1]);
-        let part = ns as f64 / (self.nodes[root.node.0].total_ns as f64).max(1.0);
-        let doubt = doubt(part, root.unsettled_ns as f64, root.unplaced_ns as f64);
-        let rest = (error_ns as f64).powi(2) - root.variance(all) - doubt;
+        let rest = (error_ns as f64).powi(2) - root.variance(all) - self.doubt(ns);
         let said = Said {
             square: root.square().saturating_mul(u128::from(all)),
             all_ns: f64::from(all) * each_ns,
@@ -256,15 +250,20 @@ impl<'a> Chances<'a> {
         (rest.max(0.0).sqrt() as u64, said)
     }
 
+    /// What is not known of the only root, of such a part of its time, in ns².
+    fn doubt(&self, ns: u64) -> f64 {
+        let Some(root) = self.roots.first().filter(|_| self.is_one) else { return 0.0 };
+        let part = (ns as f64 / (self.nodes[root.node.0].total_ns as f64).max(1.0)).min(1.0);
+        let spread = part * (1.0 - part);
+        (root.unsettled_ns as f64 * spread).powi(2) + (root.unplaced_ns as f64).powi(2) * spread
+    }
+
     /// A row's uncertainty, of so long a time: the sum of what is not chance, and what its samples say.
     pub(super) fn joined(&self, rest_ns: u64, ns: u64, said: Said) -> u64 {
         let square = self.roots.iter().map(SampledRoot::square).max().unwrap_or_default() as f64;
         let whole = self.roots.iter().map(SampledRoot::whole).sum();
         let chance = variance(said.square as f64, square, whole).sqrt();
-        let of_roots = |of: fn(&SampledRoot) -> u64| self.roots.iter().map(|root| of(root) as f64).sum::<f64>();
-        let all_ns: f64 = self.roots.iter().map(|root| self.nodes[root.node.0].total_ns as f64).sum();
-        let doubt =
-            doubt(ns as f64 / all_ns.max(1.0), of_roots(|root| root.unsettled_ns), of_roots(|root| root.unplaced_ns));
+        let doubt = self.doubt(ns);
         let added_up = ((rest_ns as f64).powi(2) + chance.powi(2) + doubt).sqrt();
         let Some(halves) = self.halves else { return added_up as u64 };
         let apart = (said.halves_ns[0] - said.halves_ns[1]).abs() / 2.0;
@@ -348,7 +347,7 @@ mod tests {
             (tree.sampled.roots[0].unsettled_ns, tree.sampled.roots[0].unplaced_ns) = (unsettled_ns, unplaced_ns);
             for node in &mut tree.nodes[1..] {
                 (node.self_ns, node.error_ns) =
-                    (800, doubt(0.0008, unsettled_ns as f64, unplaced_ns as f64).sqrt() as u64);
+                    (800, (0.00079 * unsettled_ns as f64).hypot(0.0282 * unplaced_ns as f64) as u64);
             }
             let chances = Chances::of(&tree.nodes, &tree.sampled).expect("samples");
             let (rest, said) = row(&tree, &chances);

@@ -40,10 +40,8 @@ export class Chances {
   private readonly whole: number;
   private readonly ofRoots: number;
   private readonly inHalves: [number, number] | null;
-  /** The roots' time, and what is not known of it. */
-  private readonly ns: number;
-  private readonly unsettled: number;
-  private readonly unplaced: number;
+  /** The time of the only root, and what is not known of it; of several that adds up. */
+  private readonly root: { ns: number; unsettled: number; unplaced: number } | null;
 
   constructor({ roots, own, late }: Sampled, parent: Int32Array, handed: Uint8Array, columns: Columns) {
     const squares = roots.map(({ chance_ns }) => chance_ns * chance_ns);
@@ -74,19 +72,16 @@ export class Chances {
     this.ofRoots = Math.min(...wrong);
     const inHalf = (half: number) => roots.reduce((sum, { node }) => sum + totals[half][node], 0);
     this.inHalves = late === undefined ? null : [inHalf(0), inHalf(1)];
-    const sum = (of: (at: number) => number) => roots.reduce((sum, _, at) => sum + of(at), 0);
-    this.ns = sum((at) => total[roots[at].node]);
-    this.unsettled = sum((at) => roots[at].unsettled_ns);
-    this.unplaced = sum((at) => roots[at].unplaced_ns);
+    const outermost = parent.reduce((count, _, node) => count + (caller(node) === NONE ? 1 : 0), 0);
+    const one = roots[0];
+    this.root = outermost === 1 ? { ns: total[one.node], unsettled: one.unsettled_ns, unplaced: one.unplaced_ns } : null;
     const parted = (error: Float64Array, time: Float64Array, of: [Float64Array, Float64Array]): Parted => {
       const count = of[0].map((early, node) => early + of[1][node]);
       const said = (each: number[], of: Float64Array) => of.map((count, node) => (root[node] === NONE ? 0 : count * each[root[node]]));
       const rest = error.map((ns, node) => {
         const at = root[node];
         if (at === NONE) return ns;
-        const { node: whole, unsettled_ns, unplaced_ns } = roots[at];
-        const ofRoot = doubt(time[node] / Math.max(total[whole], 1), unsettled_ns, unplaced_ns);
-        return Math.floor(Math.sqrt(Math.max(ns * ns - variance(count[node] * squares[at], squares[at], wholes[at]) - ofRoot, 0)));
+        return Math.floor(Math.sqrt(Math.max(ns * ns - variance(count[node] * squares[at], squares[at], wholes[at]) - this.doubt(time[node]), 0)));
       });
       return { rest, square: said(squares, count), all: said(eachOfAll, count), halves: [said(eachOfHalf[0], of[0]), said(eachOfHalf[1], of[1])] };
     };
@@ -110,9 +105,17 @@ export class Chances {
     row.totalError = this.joined(row.totalError, row.total, total);
   }
 
+  /** What is not known of the only root, of such a part of its time, squared. */
+  private doubt(ns: number): number {
+    if (this.root === null) return 0;
+    const part = Math.min(ns / Math.max(this.root.ns, 1), 1);
+    const spread = part * (1 - part);
+    return (this.root.unsettled * spread) ** 2 + this.root.unplaced ** 2 * spread;
+  }
+
   private joined(rest: number, ns: number, said: Said): number {
     const chance = Math.sqrt(variance(said.square, this.square, this.whole));
-    const ofRoot = doubt(ns / Math.max(this.ns, 1), this.unsettled, this.unplaced);
+    const ofRoot = this.doubt(ns);
     const addedUp = Math.sqrt(rest * rest + chance * chance + ofRoot);
     if (this.inHalves === null) return Math.floor(addedUp);
     const apart = Math.abs(said.halves[0] - said.halves[1]) / 2;
@@ -130,13 +133,6 @@ function add(parted: Parted, node: number, said: Said): number {
   said.halves[0] += parted.halves[0][node];
   said.halves[1] += parted.halves[1][node];
   return parted.rest[node];
-}
-
-/** The variance of such a part of roots of which so much had not settled, and so much may be anywhere. */
-function doubt(part: number, unsettled: number, unplaced: number): number {
-  const within = Math.min(Math.max(part, 0), 1);
-  const spread = within * (1 - within);
-  return (unsettled * spread) ** 2 + unplaced ** 2 * spread;
 }
 
 /** As if one sample more were there and one not. */
