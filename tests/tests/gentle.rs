@@ -1,6 +1,6 @@
 //! What a profile leaves alone for the program's sake, and that nothing which runs is missing for it.
 
-use headwater_tests::{Jdk, Launched, calls_by_method, profile_while_told, run_headwater};
+use headwater_tests::{Jdk, Launched, Profile, calls_by_method, profile_while_told, run_headwater};
 use serde_json::Value;
 
 /// Calls of one class each, of the same name as all the others.
@@ -12,6 +12,7 @@ headwater_tests::trials! {
         without_limits_every_call_is_counted,
         of_classes_that_are_made_for_one_use_each_all_is_counted_or_marked,
         a_class_in_whose_code_a_thread_runs_a_loop_is_left_alone_and_named,
+        an_open_root_that_calls_without_a_pause_is_not_held_up_for_each_of_them,
     }
 }
 
@@ -183,4 +184,38 @@ fn a_class_in_whose_code_a_thread_runs_a_loop_is_left_alone_and_named(jdk: &Jdk)
         assert!(tool.status.code() == Some(4) && said.contains("a thread runs a loop in Worker"), "{more:?}: {said}");
     }
     target.quit();
+}
+
+/// Nothing but its stack tells that the root is still open; but to look at it before each call would take many times what the calls do.
+fn an_open_root_that_calls_without_a_pause_is_not_held_up_for_each_of_them(jdk: &Jdk) {
+    const CALLS: u64 = 5_000_000;
+    const DENSE: &str = "
+        class Main {
+            static int sum;
+            public static void main(String[] args) throws Exception {
+                serve();
+                System.out.println(\"RETURNED\");
+                while (System.in.read() > 0) { }
+            }
+            static void serve() throws Exception {
+                System.out.println(\"READY\");
+                while (System.in.read() != 'g') { }
+                for (int i = 0; i < 5_000_000; i++) handle(i);
+                System.out.println(\"DONE \" + sum);
+            }
+            static void handle(int i) { sum += i; }
+        }";
+    let mut target = Launched::of_text(jdk, DENSE, &[], &["Main"]);
+    let profile = Profile::start(&target, &["--root", "Main::serve"]);
+    target.say("g");
+    let (_, sum) = target.await_line_and_those_before("DONE ");
+    assert_eq!(sum, "DONE 1642668640", "JDK {}", jdk.version);
+    target.await_line("RETURNED");
+    let report = profile.interrupted();
+    target.quit_by("q");
+    let calls = calls_by_method(&report)["Main.handle(I)V"];
+    assert!((1..CALLS / 2).contains(&calls), "JDK {}: {calls}", jdk.version);
+    let warnings = report["warnings"].as_array().expect("warnings");
+    let says = |warning: &Value| warning.as_str().is_some_and(|text| text.contains("recorded in part"));
+    assert!(warnings.iter().any(says), "JDK {}: {warnings:?} {}", jdk.version, report["waits"]);
 }

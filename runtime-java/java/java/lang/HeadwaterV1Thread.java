@@ -54,7 +54,7 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     HeadwaterV1Thread writer;
     /** Of a virtual thread: the carrier whose chunk it wrote into last. */
     HeadwaterV1Thread carrier;
-    /** Calls that were open when recording began; {@code null} when there are none, or none any more. Set by the agent's thread. */
+    /** Calls that were open when recording began; {@code null} when there are none, or none any more. Set by the agent's thread, cleared by either. */
     HeadwaterV1Open open;
     /** What it runs now that was handed to it; {@code null} for the thread's own work. */
     HeadwaterV1Task task;
