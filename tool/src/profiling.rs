@@ -14,7 +14,7 @@ use crate::drain::Drain;
 use crate::jvm::Jvm;
 use crate::profile::Profile;
 use crate::profiling::live::{Attached, Live};
-use crate::session::{Estimate, Gentle, Session, SessionError, SessionEvent, Spent};
+use crate::session::{Estimate, Gentle, Scarcity, Session, SessionError, SessionEvent, Spent};
 use crate::ticker::monotonic_ns;
 
 pub(crate) mod assemble;
@@ -299,7 +299,9 @@ pub(crate) async fn prepare(
     start: Start,
     mut sampling: Option<Sampling>,
 ) -> Result<Prepared, ProfileError> {
-    let wanted = ProcessorTime::of_all(pid);
+    let mut wanted = ProcessorTime::of_all(pid);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let compiling = Compilers::of(pid).so_far();
     session.count(settings.counting).await?; // First: what probes tell besides has its cost.
     let calibration = session.calibrate().await?;
     log::debug!("{calibration:?}");
@@ -313,7 +315,12 @@ pub(crate) async fn prepare(
         sampling = Sampling::begin_again(pid, session.graph());
         walking = Some(Walking::begin(session).await?);
     }
-    let announce = |estimate| observer(Stage::Estimated(estimate, Compilers::of(pid).so_far()));
+    let mut scarcity = || {
+        let (threads, over) = wanted.so_far();
+        Scarcity { threads, over, processors, compiling: compiling.unwrap_or_default() }
+    };
+    session.crowded(&scarcity());
+    let announce = |estimate| observer(Stage::Estimated(estimate, compiling));
     let mut first = session.select_roots(announce).await?;
     let walked = match walking {
         Some(walking) => Some(walking.end(session).await?),
@@ -347,12 +354,12 @@ pub(crate) async fn prepare(
         first.sort_unstable();
         first.dedup();
     }
+    let scarcity = scarcity();
+    session.crowded(&scarcity);
     if let Some(limit) = settings.budget.limit(settings.gentle(start), settings.counting) {
         let probes = assemble::probes(settings.clock, session.uses_tsc(), calibration);
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let governor = Governor::new(limit, probes, timed.roughly);
-        let (scheduled, over) = wanted.so_far();
-        let governor = governor.with_processors(processors).with_scheduled(scheduled, over);
+        let governor = governor.with_processors(processors).with_scheduled(scarcity.threads, scarcity.over);
         session.keep_to(governor, drain.tallies());
     }
     session.instrument(first, long).await?;

@@ -22,6 +22,7 @@ use crate::connection::Connection;
 use crate::cpu_share::OsThread;
 use crate::decode::Returned;
 
+mod allowance;
 mod batch_cost;
 mod budget;
 mod calls;
@@ -38,6 +39,7 @@ mod spent;
 mod tests;
 mod timing;
 
+pub use allowance::Scarcity;
 pub use error::SessionError;
 pub use gentle::{Gentle, TARGET_DEADLINE};
 use hotswaps::Hotswaps;
@@ -45,10 +47,11 @@ pub use hotswaps::{HotswapTotals, Hotswapped};
 pub use recorded::Recorded;
 pub use spent::Spent;
 
+use allowance::Allowance;
 use batch_cost::BatchCost;
 use budget::Budget;
 use calls::Looks;
-use gentle::{Allowance, PATIENCE};
+use gentle::PATIENCE;
 use questions::{Meanwhile, Pending};
 use spent::Account;
 
@@ -86,6 +89,8 @@ pub struct Estimate {
     pub pause: Duration,
     /// So long the limits let it be stopped at once; `None` where there are none.
     pub allowed: Option<Duration>,
+    /// So many of the classes they let be changed at once, if not all.
+    pub at_once: Option<usize>,
 }
 
 /// A hotswap that a thread of the target executes.
@@ -143,7 +148,7 @@ pub struct Session {
     budget: Option<Budget>,
     /// How long a thread may wait for one answer.
     deadline: Duration,
-    /// How long the JVM may be stopped; `None` where there is no limit.
+    /// What may be taken of the target; `None` where there is no limit.
     allowance: Option<Allowance>,
     /// Threads do not wait for now, on account of the limits.
     is_in_background: bool,
@@ -316,6 +321,7 @@ impl Session {
             batches: classes.len().div_ceil(self.cost.most_classes()),
             pause: self.cost.of(classes.len()),
             allowed: self.allowance.map(|allowance| allowance.paused_at_once()),
+            at_once: self.changed_at_once().filter(|at_once| *at_once < classes.len()),
         });
         Ok(classes)
     }

@@ -10,6 +10,9 @@ use crate::correction::ALL_VIRTUAL;
 use crate::cpu_share::{OsThread, scheduled};
 use crate::decode::Scheduled;
 
+/// What threads of the JVM are called that work for us while we attach, as far as the kernel keeps names.
+const OURS: [&str; 3] = ["Headwater", "Attach Listener", "JFR "];
+
 /// What the threads that have been in a root have had of the processors, or waited for them, at some moments.
 #[derive(Debug)]
 pub(super) struct ProcessorTime {
@@ -37,10 +40,12 @@ impl ProcessorTime {
         ProcessorTime { tasks: PathBuf::from(format!("/proc/{pid}/task")), threads, carriers, read: Vec::new() }
     }
 
-    /// Of all threads of the process, from now on.
+    /// Of all threads of the process that do not work for us, from now on.
     pub(super) fn of_all(pid: u32) -> ProcessorTime {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        let numbers = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());
+        let is_ours = |name: String| OURS.iter().any(|ours| name.starts_with(ours));
+        let theirs = tasks.filter(|task| !std::fs::read_to_string(task.path().join("comm")).is_ok_and(is_ours));
+        let numbers = theirs.filter_map(|task| task.file_name().to_str()?.parse().ok());
         let threads = numbers.take(ProcessorTime::MOST_AT_ONCE).collect();
         let mut wanted = ProcessorTime { threads, ..ProcessorTime::of(pid, std::iter::empty()) };
         wanted.look(Instant::now());
@@ -48,7 +53,7 @@ impl ProcessorTime {
     }
 
     /// What all threads together have had since they were first looked at, and how long that is.
-    pub(super) fn so_far(mut self) -> (Scheduled, Duration) {
+    pub(super) fn so_far(&mut self) -> (Scheduled, Duration) {
         let Some((since, _)) = self.read.first() else { return Default::default() };
         let (since, now) = (*since, Instant::now());
         let mut all = Scheduled::default();

@@ -159,10 +159,11 @@ fn span(time: Duration) -> humantime::FormattedDuration {
 /// `compiling` is what compilers have had of the processors so far.
 fn estimated(estimate: &Estimate, compiling: Option<Duration>) -> String {
     const WORTH_SAYING: Duration = Duration::from_secs(1);
-    let Estimate { loaded, classes, methods, batches, pause, allowed } = *estimate;
+    let Estimate { loaded, classes, methods, batches, pause, allowed, at_once } = *estimate;
     let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let whole = pause.saturating_mul(u32::try_from(batches).unwrap_or(u32::MAX));
     let pauses = match batches {
+        _ if at_once.is_some() => format!("each pause is {} or more", time(nanoseconds(pause))),
         0 | 1 => format!("with a pause of {} or more", time(nanoseconds(pause))),
         _ => format!(
             "with {batches} pauses of {} or more, {} together",
@@ -170,9 +171,13 @@ fn estimated(estimate: &Estimate, compiling: Option<Duration>) -> String {
             time(nanoseconds(whole))
         ),
     };
-    let rest = match allowed.filter(|allowed| *allowed < whole) {
-        None => "more as it is found".to_owned(),
-        Some(allowed) => {
+    let rest = match (at_once, allowed.filter(|allowed| *allowed < whole)) {
+        (Some(at_once), _) => format!(
+            "{} now, the rest, and what is found, in the background, as far as compilers keep up, for threads stand in line for processors",
+            count(at_once as u64)
+        ),
+        (None, None) => "more as it is found".to_owned(),
+        (None, Some(allowed)) => {
             format!("{} of pauses now, the rest, and what is found, in the background", time(nanoseconds(allowed)))
         }
     };
@@ -223,12 +228,25 @@ mod tests {
     #[test]
     fn before_anything_is_changed_it_is_said_what_that_takes() {
         let pause = Duration::from_millis(40);
-        let estimate =
-            Estimate { loaded: 12_300, classes: 677, methods: 1_894, batches: 3, pause, allowed: Some(3 * pause) };
+        let estimate = Estimate {
+            loaded: 12_300,
+            classes: 677,
+            methods: 1_894,
+            batches: 3,
+            pause,
+            allowed: Some(3 * pause),
+            at_once: None,
+        };
         assert_eq!(
             estimated(&estimate, Some(Duration::from_millis(15_070))),
             "677 classes of 12,300 loaded are to be changed, 1,894 methods in them, with 3 pauses of 40.00 ms or more, 120.0 ms together: more as \
              it is found; compilers have had 15.07 s of the processors so far, and may want as much again now, and when it is over"
+        );
+        let crowded = Estimate { at_once: Some(26), ..estimate };
+        assert_eq!(
+            estimated(&crowded, None),
+            "677 classes of 12,300 loaded are to be changed, 1,894 methods in them, each pause is 40.00 ms or more: 26 now, the rest, and what is \
+             found, in the background, as far as compilers keep up, for threads stand in line for processors"
         );
         let little = Estimate { batches: 1, ..estimate };
         assert_eq!(

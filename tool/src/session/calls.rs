@@ -7,6 +7,7 @@ use headwater_jfr::Samples;
 use headwater_protocol::message::{Command, Reply, Walked};
 use headwater_protocol::{ClassId, MethodId};
 
+use super::allowance::Taking;
 use super::loops::{Calls, Look, Owner, Series};
 use super::{Session, SessionError, unexpected};
 use crate::callgraph::{Mechanism, OpenThread};
@@ -214,7 +215,7 @@ impl Session {
         let Reply::Sampled(seen) = reply else { return Err(unexpected("look at its threads' stacks", &reply)) };
         let took = Duration::from_nanos(seen.paused_ns);
         if let Some(allowance) = &mut self.allowance {
-            allowance.take(took);
+            allowance.take(Taking { pause: took, classes: 0 });
         }
         self.graph.ran_below_roots(&seen);
         Ok((!seen.classes.is_empty(), took))

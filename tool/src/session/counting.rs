@@ -57,7 +57,7 @@ impl Session {
     pub async fn probe_those(&mut self, interrupt: impl Future<Output = ()>) -> Result<bool, SessionError> {
         let mut interrupt = std::pin::pin!(interrupt);
         while !self.unprobed.is_empty() {
-            let most = self.cost.most_classes().min(self.unprobed.len());
+            let most = self.most_classes().min(self.unprobed.len());
             while let Some(due) = self.allowed_from(most) {
                 let event = tokio::select! {
                     () = interrupt.as_mut() => return Ok(false),

@@ -1,18 +1,19 @@
 //! Limits of what a profile takes of the target's time, all its waits and pauses together.
 //!
 //! A single pause is short and a single wait has its deadline, but a large program has hundreds of the ones and thousands of the others. So the JVM is
-//! stopped for a small part of the time only, and each thread waits for a small part of its own ([`Patience`], kept by the agent). Within that, discovery
+//! stopped for a small part of the time only, and where processors are scarce few classes are changed ([`Allowance`]), and each thread waits for a small part of its own ([`Patience`], kept by the agent). Within that, discovery
 //! is exact: a thread that enters a method waits until what it calls is instrumented. What would take more is instrumented later, by the
 //! agent's own thread, as soon as the limit allows, and meanwhile threads tell what they reveal and go on. What that misses is known by method
 //! ([`CallGraph::missed`](crate::callgraph::CallGraph::missed)).
 
-use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::ClassId;
 use headwater_protocol::message::{Command, Patience, Reveal};
 
+use super::allowance::{Allowance, Scarcity, Taking};
 use super::{LIST_AT_ONCE, Session, SessionError};
+use crate::report::units::plural;
 
 /// Whether a profile keeps to limits of what it takes of the target's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,11 +31,6 @@ pub const TARGET_DEADLINE: Duration = Duration::from_secs(3);
 const UNHURRIED_DEADLINE: Duration = Duration::from_secs(12);
 /// What each thread of the target waits.
 pub(super) const PATIENCE: Patience = Patience { most_ms: 300, per_mille: 50 };
-/// The JVM is stopped for such a part of the time, at most.
-const PAUSED: f64 = 0.02;
-/// What the time that a profile was announced to take allows may be taken at once, when it begins, for what is instrumented late is counted late. No
-/// less than this, so small programs are never over the limit; and no more, whatever was announced.
-const AT_ONCE: RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(20);
 /// What had to wait for the limits is not instrumented in the rest of the recording: the JVM would be stopped for little.
 const WORTH_WHILE: f64 = 0.75;
 /// Threads wait again when so many batches are allowed, and nothing has been left over for [`QUIET`].
@@ -43,59 +39,53 @@ const QUIET: Duration = Duration::from_secs(1);
 /// What threads tell that do not wait is seen to so long after the first of it: each time all that is left over is looked through.
 const TOGETHER: Duration = Duration::from_millis(25);
 
-/// How long the JVM may be stopped.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Allowance {
-    begun: Instant,
-    /// What this time allows may be taken before it has passed.
-    at_once: Duration,
-    taken: Duration,
-    /// When something was left over the last time.
-    exceeded: Option<Instant>,
-    /// What has to wait for longer than this would hardly be recorded.
-    last: Option<Instant>,
-    /// When what was told is seen to.
-    put_off: Option<Instant>,
-}
-
-impl Allowance {
-    /// For a profile that was announced to take so long.
-    pub(super) fn new(now: Instant, announced: Duration) -> Allowance {
-        let at_once = announced.clamp(*AT_ONCE.start(), *AT_ONCE.end());
-        Allowance { begun: now, at_once, taken: Duration::ZERO, exceeded: None, last: None, put_off: None }
-    }
-
-    /// How long it may be stopped in all, before any time has passed.
-    pub(super) fn paused_at_once(&self) -> Duration {
-        self.at_once.mul_f64(PAUSED)
-    }
-
-    /// The JVM was stopped for so long.
-    pub(super) fn take(&mut self, pause: Duration) {
-        self.taken += pause;
-    }
-
-    /// When it may be stopped for so long again.
-    fn due(&self, pause: Duration) -> Instant {
-        let needed = (self.taken + pause).div_f64(PAUSED);
-        if needed <= self.at_once { self.begun } else { self.begun + needed }
-    }
-
-    fn allows(&self, pause: Duration, now: Instant) -> bool {
-        let due = self.due(pause);
-        due == self.begun || due <= now && self.is_worth_while(now)
-    }
-
-    fn is_worth_while(&self, at: Instant) -> bool {
-        self.last.is_none_or(|last| at <= last)
-    }
-}
-
 impl Session {
     /// Keeps to the limits from now on, or to none. The profile was announced to take so long.
     pub fn be(&mut self, gentle: Gentle, announced: Duration) {
         self.deadline = if gentle == Gentle::On { TARGET_DEADLINE } else { UNHURRIED_DEADLINE };
         self.allowance = (gentle == Gentle::On).then(|| Allowance::new(Instant::now(), announced));
+    }
+
+    /// Processors are as scarce as that, before anything is changed.
+    pub fn crowded(&mut self, scarcity: &Scarcity) {
+        let Some(allowance) = &mut self.allowance else { return };
+        allowance.crowded(scarcity);
+        log::debug!(
+            "threads wanted {:.2} processors, and stood in line for {:.0} % of that: {} classes may be changed at once",
+            scarcity.wanted(),
+            100.0 * scarcity.threads.queued().unwrap_or_default(),
+            allowance.changed_at_once()
+        );
+    }
+
+    /// How many classes may be changed at once; `None` where there are no limits.
+    pub fn changed_at_once(&self) -> Option<usize> {
+        self.allowance.map(|allowance| allowance.changed_at_once())
+    }
+
+    /// So many classes are to be changed: if that is more than compilers catch up with, it is said.
+    pub(super) fn note_scarcity(&mut self, classes: usize) {
+        let Some(allowance) = self.allowance.filter(|allowance| allowance.is_too_much(classes)) else { return };
+        let at_once = allowance.changed_at_once();
+        let remark = format!(
+            "threads stand in line for processors: so that compilers keep up, {} were instrumented at first, and others as far as there was time. What else runs is \
+             seen in samples only. For counts of what matters, name it: --include 'com.acme.**'",
+            plural(at_once as u64, "class", "classes")
+        );
+        if !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
+    }
+
+    /// How many classes may be in the next batch.
+    pub(super) fn most_classes(&self) -> usize {
+        let allowed = self.allowance.map_or(usize::MAX, |allowance| allowance.batch(Instant::now()));
+        self.cost.most_classes().min(allowed).max(1)
+    }
+
+    /// What hotswapping so many classes takes, or as many of them as may be in one batch.
+    fn taking(&self, classes: usize) -> Taking {
+        Taking { pause: self.cost.of(classes), classes: classes.min(self.most_classes()) }
     }
 
     /// How many classes it is worth looking for: what a batch has room for, and a choice; none, where nothing more will be instrumented. `None`
@@ -106,8 +96,8 @@ impl Session {
             return Some(0);
         }
         let (allowance, now) = (self.allowance.as_ref()?, Instant::now());
-        let is_in_vain = !allowance.is_worth_while(now) && !allowance.allows(self.cost.of(1), now);
-        let room = if is_in_vain { 0 } else { (CHOICE * self.cost.most_classes() as f64) as usize };
+        let is_in_vain = !allowance.is_worth_while(now) && !allowance.allows(self.taking(1), now);
+        let room = if is_in_vain { 0 } else { (CHOICE * self.most_classes() as f64) as usize };
         Some(room.saturating_sub(self.left_over.len()))
     }
 
@@ -147,23 +137,23 @@ impl Session {
     fn next_batch_due(&self) -> Option<Instant> {
         let allowance = self.allowance.as_ref().filter(|_| !self.stopping && self.running.is_none())?;
         if !self.left_over.is_empty() {
-            return Some(allowance.due(self.cost.of(self.left_over.len())))
-                .filter(|due| allowance.is_worth_while(*due));
+            return Some(allowance.due(self.taking(self.left_over.len()))).filter(|due| allowance.is_worth_while(*due));
         }
         // Then threads may wait again.
         let exceeded = allowance.exceeded.filter(|_| self.is_in_background)?;
-        Some(allowance.due(self.cost.of(1).mul_f64(ROOM_FOR)).max(exceeded + QUIET))
+        let Taking { pause, classes } = self.taking(1);
+        Some(allowance.due(Taking { pause: pause.mul_f64(ROOM_FOR), classes }).max(exceeded + QUIET))
     }
 
     /// Whether the next batch of these classes has to wait.
     pub(super) fn must_wait_for(&self, classes: &[ClassId]) -> bool {
-        let allows = |allowance: &Allowance| allowance.allows(self.cost.of(classes.len()), Instant::now());
+        let allows = |allowance: &Allowance| allowance.allows(self.taking(classes.len()), Instant::now());
         !classes.is_empty() && !self.allowance.as_ref().is_none_or(allows)
     }
 
     /// When so many classes may be hotswapped at once, if that is not now.
     pub(super) fn allowed_from(&self, classes: usize) -> Option<Instant> {
-        let due = self.allowance.as_ref()?.due(self.cost.of(classes));
+        let due = self.allowance.as_ref()?.due(self.taking(classes));
         (due > Instant::now()).then_some(due)
     }
 
@@ -175,7 +165,7 @@ impl Session {
             return self.exceed().await;
         }
         // Where there is a choice, what runs now goes before what ran at the beginning.
-        if self.allowance.is_some() && self.is_in_background && classes.len() > self.cost.most_classes() {
+        if self.allowance.is_some() && self.is_in_background && classes.len() > self.most_classes() {
             self.look_below_roots().await?;
             let seen = self.select_seen().await?;
             self.nobody_waits_for(&seen);
@@ -197,6 +187,7 @@ impl Session {
         if let Some(allowance) = &mut self.allowance {
             allowance.exceeded = Some(Instant::now());
         }
+        self.note_scarcity(self.left_over.len());
         if self.is_in_background || self.stopping {
             return Ok(());
         }
@@ -236,61 +227,5 @@ impl Session {
             return Ok(());
         }
         self.command(Command::Watch { methods }, "watch methods").await.map(|_| ())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MS: Duration = Duration::from_millis(1);
-
-    #[test]
-    fn what_ten_seconds_allow_may_be_taken_at_once() {
-        let begun = Instant::now();
-        let mut allowance = Allowance::new(begun, Duration::from_secs(1));
-        allowance.take(150 * MS);
-        assert!(allowance.allows(50 * MS, begun));
-        assert!(!allowance.allows(51 * MS, begun));
-    }
-
-    #[test]
-    fn what_the_announced_time_allows_may_be_taken_at_once() {
-        let begun = Instant::now();
-        let allows = |announced_s, pause| Allowance::new(begun, Duration::from_secs(announced_s)).allows(pause, begun);
-        assert!(allows(15, 300 * MS));
-        assert!(!allows(15, 301 * MS));
-        assert!(allows(3_600, 400 * MS), "the JVM is stopped for no more than that");
-        assert!(!allows(3_600, 401 * MS));
-    }
-
-    #[test]
-    fn pauses_are_a_fiftieth_of_the_time_in_the_long_run() {
-        let begun = Instant::now();
-        let mut allowance = Allowance::new(begun, Duration::ZERO);
-        let mut now = begun;
-        while now < begun + Duration::from_secs(60) {
-            now = now.max(allowance.due(45 * MS));
-            allowance.take(45 * MS);
-        }
-        let part = allowance.taken.as_secs_f64() / (now - begun).as_secs_f64();
-        assert!((0.018..=0.0201).contains(&part), "{part}");
-    }
-
-    #[test]
-    fn what_would_hardly_be_recorded_is_not_instrumented() {
-        let begun = Instant::now();
-        let second = Duration::from_secs(1);
-        let mut allowance = Allowance { last: Some(begun + 15 * second), ..Allowance::new(begun, Duration::ZERO) };
-        assert!(allowance.allows(200 * MS, begun + 20 * second), "it may be taken at once");
-        allowance.take(200 * MS);
-        assert!(allowance.allows(40 * MS, begun + 15 * second));
-        assert!(!allowance.allows(40 * MS, begun + 16 * second));
-    }
-
-    #[test]
-    fn a_pause_longer_than_all_that_is_allowed_has_its_time_too() {
-        let allowance = Allowance::new(Instant::now(), Duration::ZERO);
-        assert_eq!(allowance.due(600 * MS) - allowance.begun, Duration::from_secs(30));
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use headwater_protocol::message::{Answer, Command, HotswapResult, Reply, ToTool, Upcall};
 use headwater_protocol::{ClassId, MethodId, ThreadId};
 
+use super::allowance::Taking;
 use super::questions::Pending;
 use super::{COMMAND_DEADLINE, Running, Session, SessionError, unexpected};
 use crate::callgraph::{Moment, Step};
@@ -80,9 +81,13 @@ impl HotswapTotals {
 impl Session {
     /// As many of these classes as may be hotswapped at once; the others are left over.
     pub(super) fn batch(&mut self, mut classes: Vec<ClassId>) -> Vec<ClassId> {
-        let most = self.cost.most_classes().min(classes.len());
-        if most < classes.len() {
+        let allowed = self.most_classes();
+        if allowed < classes.len() {
             self.graph.sort_by_urgency(&mut classes);
+            // Whoever names roots wants all of them.
+            let roots = classes.iter().take_while(|class| self.graph.has_root(**class)).count();
+            let most = allowed.max(roots.min(self.cost.most_classes()));
+            self.note_scarcity(classes.len());
             self.left_over.extend(classes.drain(most..));
         }
         classes
@@ -177,7 +182,7 @@ impl Session {
         if let Some(governor) = self.governor_mut().filter(|_| is_dropping) {
             governor.paused(result.pause_ns);
         } else if let Some(allowance) = &mut self.allowance {
-            allowance.take(Duration::from_nanos(result.pause_ns));
+            allowance.take(Taking { pause, classes: result.classes as usize });
         }
         self.cost.add(result);
         self.last_hotswap = Some(Instant::now());

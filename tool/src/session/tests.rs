@@ -16,6 +16,7 @@ use headwater_tests::{PATIENCE, Scratch, compile_text, jdks};
 use super::*;
 use crate::callgraph::{Options, Step};
 use crate::connection::Listener;
+use crate::decode::Scheduled;
 
 mod limits;
 

@@ -209,3 +209,28 @@ async fn where_there_is_a_choice_what_is_on_stacks_is_among_the_first_however_it
     agent.join().expect("the agent's script went as written");
     assert!(session.graph().methods().iter().any(|method| method.java_name() == "Other.callee()V"));
 }
+
+#[tokio::test]
+async fn where_processors_are_scarce_few_classes_are_changed_at_once_but_all_roots_are() {
+    const CLASSES: std::ops::Range<u64> = 1_000..1_200;
+    let (mut session, agent) = begin(|_| {}).await;
+    agent.join().expect("the agent's script went as written");
+    let threads = Scheduled { ran_ns: 300_000_000, queued_ns: 700_000_000 };
+    let (over, compiling) = (Duration::from_secs(1), Duration::from_secs(30));
+    let scarcity = Scarcity { threads, over, processors: 2, compiling };
+    session.crowded(&scarcity);
+    assert_eq!(session.changed_at_once(), None, "without limits all of them are");
+    session.be(Gentle::On, Duration::ZERO);
+    session.crowded(&scarcity);
+    let at_once = session.changed_at_once().expect("a limit");
+    assert!(at_once < CLASSES.count());
+    for _ in 0..2 {
+        let first = session.batch(CLASSES.map(ClassId).collect());
+        assert_eq!(first.len(), at_once);
+        assert_eq!(first.len() + std::mem::take(&mut session.left_over).len(), CLASSES.count());
+    }
+    assert_eq!(session.remarks().len(), 1, "it is said once: {:?}", session.remarks());
+    session.account(&HotswapResult { classes: at_once as u32, ..done() });
+    assert!(session.must_wait_for(&[OTHER]), "compilers have to catch up");
+    assert!(session.allowed_from(1).is_some_and(|due| due > Instant::now()));
+}
