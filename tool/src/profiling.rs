@@ -218,7 +218,7 @@ pub async fn run(
 /// Said where a profile was to go on when its target ended.
 pub(crate) const TARGET_ENDED: &str = "the target ended before the profile did; open methods are counted up to then";
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     /// The program runs already.
     Running,
@@ -301,7 +301,8 @@ pub(crate) async fn prepare(
 ) -> Result<Prepared, ProfileError> {
     let mut wanted = ProcessorTime::of_all(pid);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let compiling = Compilers::of(pid).so_far();
+    let compilers = Compilers::of(pid);
+    let (compiling, compilers) = (compilers.so_far(), compilers.number());
     session.count(settings.counting).await?; // First: what probes tell besides has its cost.
     let calibration = session.calibrate().await?;
     log::debug!("{calibration:?}");
@@ -315,11 +316,8 @@ pub(crate) async fn prepare(
         sampling = Sampling::begin_again(pid, session.graph());
         walking = Some(Walking::begin(session).await?);
     }
-    let mut scarcity = || {
-        let (threads, over) = wanted.so_far();
-        Scarcity { threads, over, processors, compiling: compiling.unwrap_or_default() }
-    };
-    session.crowded(&scarcity());
+    let (threads, over) = wanted.so_far();
+    session.limit_classes(&Scarcity { threads, over, processors, compiling, compilers });
     let announce = |estimate| observer(Stage::Estimated(estimate, compiling));
     let mut first = session.select_roots(announce).await?;
     let walked = match walking {
@@ -354,12 +352,11 @@ pub(crate) async fn prepare(
         first.sort_unstable();
         first.dedup();
     }
-    let scarcity = scarcity();
-    session.crowded(&scarcity);
     if let Some(limit) = settings.budget.limit(settings.gentle(start), settings.counting) {
         let probes = assemble::probes(settings.clock, session.uses_tsc(), calibration);
+        let (scheduled, over) = wanted.so_far();
         let governor = Governor::new(limit, probes, timed.roughly);
-        let governor = governor.with_processors(processors).with_scheduled(scarcity.threads, scarcity.over);
+        let governor = governor.with_processors(processors).with_scheduled(scheduled, over);
         session.keep_to(governor, drain.tallies());
     }
     session.instrument(first, long).await?;

@@ -119,6 +119,12 @@ impl CallGraph {
         methods.filter_map(|id| self.methods.record(*id)).any(|method| !method.root_of.is_empty())
     }
 
+    /// Whether a class has a root that is to have probes, and has none yet.
+    pub fn awaits_root(&self, class: ClassId) -> bool {
+        let methods = self.known.mirrors.by_id(class).map_or(&[][..], |key| self.methods.in_class(key)).iter();
+        methods.filter_map(|id| self.methods.record(*id)).any(|method| !method.root_of.is_empty() && !method.in_place)
+    }
+
     /// Whether the roots have been called so often that a call of them that is open is soon over.
     pub fn roots_return_soon(&self) -> bool {
         self.likely.roots_return_soon()

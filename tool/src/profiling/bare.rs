@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
 use super::before::{Before, RootsTimed};
-use super::jit::Compilers;
+use super::jit::{Compilers, is_busy};
 use super::processor_time::ProcessorTime;
 use super::recorder::{LEAST_PERIOD, PERIOD, Recorder};
 use super::steady::{Checkpoint, checkpoint_at, is_steady, unsettled};
@@ -227,6 +227,15 @@ impl Undisturbed {
         self.is_timed_before = true;
     }
 
+    /// Compilers had so much of the processors, or wanted it, while it was recorded for so long: if nothing was timed, what was measured may be of code that they
+    /// had not come to, and many times what it takes.
+    #[must_use]
+    pub(crate) fn unless_compiled(self, compiling: Duration, recorded: Duration) -> Undisturbed {
+        const NOT_KNOWN: f64 = 1.0;
+        let not_known = is_busy(compiling, recorded).then_some(NOT_KNOWN);
+        Undisturbed { unsettled: self.unsettled.or(not_known), ..self }
+    }
+
     /// When the roots were timed.
     pub(crate) fn kind(&self) -> ControlKind {
         if self.is_timed_before { ControlKind::Before } else { ControlKind::After }
@@ -392,6 +401,17 @@ mod tests {
         period: PERIOD,
         depth: 64,
     };
+
+    #[test]
+    fn what_was_not_timed_is_not_known_of_code_that_was_not_compiled() {
+        const S: Duration = Duration::from_secs(1);
+        let unsettled = |known, compiling| {
+            Undisturbed { unsettled: known, ..Undisturbed::default() }.unless_compiled(compiling, 10 * S).unsettled
+        };
+        assert_eq!(unsettled(None, 4 * S), None);
+        assert_eq!(unsettled(None, 6 * S), Some(1.0));
+        assert_eq!(unsettled(Some(0.0), 6 * S), Some(0.0));
+    }
 
     #[test]
     fn few_calls_are_expected_where_it_is_not_probes_that_make_them_few() {

@@ -29,6 +29,8 @@ pub(crate) struct Facts {
     pub(super) remembered: Remembered,
     pub(super) hotswap: HotswapTotals,
     pub(super) hotswaps: Vec<Hotswapped>,
+    /// How many classes were changed at once, if others had to wait for compilers.
+    pub(super) held_back_to: Option<usize>,
     pub(super) lost: u64,
     pub(super) uses_tsc: bool,
     pub(super) threads: FxHashMap<ThreadId, String>,
@@ -78,6 +80,7 @@ impl Facts {
             remembered: Remembered::of(graph, settings),
             hotswap: session.hotswap_totals(),
             hotswaps: session.hotswaps().to_vec(),
+            held_back_to: session.held_back_to(),
             lost: session.lost(),
             uses_tsc: session.uses_tsc(),
             // A thread that comes back after an interruption is told of again.

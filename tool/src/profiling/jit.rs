@@ -53,14 +53,25 @@ impl Compilers {
 
     /// What they have had since the process began, as far as they are still there; `None` where the kernel does not tell.
     pub(super) fn so_far(&self) -> Option<Duration> {
-        let tasks = std::fs::read_dir(&self.tasks).ok()?.flatten().map(|task| task.path());
-        tasks.filter(|task| is_compiler(task)).map(|task| Some(schedule(&task)?.0)).sum()
+        let all = self.tasks();
+        // One of them may end meanwhile.
+        let known: Vec<Duration> = all.iter().filter_map(|task| Some(schedule(task)?.0)).collect();
+        (all.is_empty() || !known.is_empty()).then(|| known.iter().sum())
+    }
+
+    /// How many there are.
+    pub(super) fn number(&self) -> usize {
+        self.tasks().len()
+    }
+
+    fn tasks(&self) -> Vec<PathBuf> {
+        let tasks = std::fs::read_dir(&self.tasks).into_iter().flatten().flatten();
+        tasks.map(|task| task.path()).filter(|task| is_compiler(task)).collect()
     }
 
     fn search(&mut self) {
         let is_first = self.readings == 0;
-        let tasks = std::fs::read_dir(&self.tasks).into_iter().flatten().flatten();
-        for task in tasks.map(|task| task.path()).filter(|task| is_compiler(task)) {
+        for task in self.tasks() {
             if !self.threads.iter().any(|(known, _)| *known == task) {
                 // What those did that were there at first may be long ago.
                 let before = if is_first { work_time(&task).unwrap_or_default() } else { Duration::ZERO };

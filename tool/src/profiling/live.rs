@@ -121,6 +121,7 @@ impl Attached {
                 ticker.iter().for_each(Ticker::begin);
                 let compiling = Compiling::begun(self.session.peer_pid().unwrap_or(self.target.pid));
                 let mut live = Live {
+                    start,
                     history: History::begun(settings.counting),
                     session: self.session,
                     segment: self.segment,
@@ -166,6 +167,7 @@ impl Attached {
 /// A profile that is being recorded.
 #[derive(Debug)]
 pub struct Live {
+    start: Start,
     session: Session,
     segment: Arc<Segment>,
     drain: Drain,
@@ -424,6 +426,11 @@ impl Live {
         };
         let facts = Facts::of(&self.session, &self.settings, &self.history, step_ns);
         let unmatched = profiling::unmatched(&self.session, &self.settings);
+        // What a program takes that is being started, or has ended, is what it took.
+        let undisturbed = match (self.start, end.ending) {
+            (Start::Held, _) | (_, Ending::TargetEnded) => end.undisturbed,
+            _ => end.undisturbed.unless_compiled(end.compiling, duration),
+        };
         let mut decoder = end.decoder;
         let mut profile = assemble::profile(
             facts,
@@ -431,7 +438,7 @@ impl Live {
             self.target,
             self.settings.clock,
             calibration,
-            &end.undisturbed,
+            &undisturbed,
             duration,
         );
         profile.clock.drift = drift;

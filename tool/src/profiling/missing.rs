@@ -106,11 +106,21 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
                 "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, from \
                  before that. Record for longer, or, where the program may be held up, with --gentle off"
             ),
-            Reveal::Blocking => format!(
-                "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and \
-                 {} of them never were. Record for longer, or, where the program may be held up, with --gentle off",
-                count(facts.never_instrumented() as u64)
-            ),
+            Reveal::Blocking => {
+                let scarce = facts.held_back_to.map_or_else(String::new, |classes| {
+                    let classes = plural(classes as u64, "class", "classes");
+                    format!(
+                        ": processors are scarce, and {classes} were changed at once, so that compilers keep up. Name what is to be counted \
+                         (--include 'com.acme.**')"
+                    )
+                });
+                let record = if scarce.is_empty() { ". Record" } else { ", record" };
+                format!(
+                    "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and {} of them never \
+                     were{scarce}{record} for longer, or, where the program may be held up, with --gentle off",
+                    count(facts.never_instrumented() as u64)
+                )
+            }
         });
     }
     if are_open_calls_in_part(&counters::waits(decoder)) {

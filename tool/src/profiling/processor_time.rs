@@ -26,7 +26,7 @@ pub(super) struct ProcessorTime {
 impl ProcessorTime {
     /// More threads are not read.
     const MOST: usize = 256;
-    /// Nor are more if that is done twice only.
+    /// Nor are more if that is done a few times only.
     const MOST_AT_ONCE: usize = 4096;
     /// How often they are.
     const STEP: Duration = Duration::from_secs(1);

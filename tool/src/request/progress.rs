@@ -173,7 +173,7 @@ fn estimated(estimate: &Estimate, compiling: Option<Duration>) -> String {
     };
     let rest = match (at_once, allowed.filter(|allowed| *allowed < whole)) {
         (Some(at_once), _) => format!(
-            "{} now, the rest, and what is found, in the background, as far as compilers keep up, for threads stand in line for processors",
+            "{} now, the rest, and what is found, in the background, as far as compilers keep up, for processors are scarce",
             count(at_once as u64)
         ),
         (None, None) => "more as it is found".to_owned(),
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(
             estimated(&crowded, None),
             "677 classes of 12,300 loaded are to be changed, 1,894 methods in them, each pause is 40.00 ms or more: 26 now, the rest, and what is \
-             found, in the background, as far as compilers keep up, for threads stand in line for processors"
+             found, in the background, as far as compilers keep up, for processors are scarce"
         );
         let little = Estimate { batches: 1, ..estimate };
         assert_eq!(

@@ -83,7 +83,7 @@ impl Session {
             self.let_hotswap_end().await?;
             // What does not go into a batch would wait with everything else until pauses are allowed.
             let rest = classes.split_off(self.cost.most_classes().min(classes.len()));
-            self.hotswap_by_agent(classes).await?;
+            self.hotswap_batch(classes).await?;
             classes = rest;
         }
         Ok(())

@@ -57,8 +57,7 @@ impl Session {
     pub async fn probe_those(&mut self, interrupt: impl Future<Output = ()>) -> Result<bool, SessionError> {
         let mut interrupt = std::pin::pin!(interrupt);
         while !self.unprobed.is_empty() {
-            let most = self.most_classes().min(self.unprobed.len());
-            while let Some(due) = self.allowed_from(most) {
+            while let Some(due) = self.allowed_from(self.unprobed.len()) {
                 let event = tokio::select! {
                     () = interrupt.as_mut() => return Ok(false),
                     () = until(Some(due)) => break,
@@ -66,8 +65,9 @@ impl Session {
                 };
                 self.serve(event).await?;
             }
+            let most = self.cost.most_classes().min(self.unprobed.len());
             let batch = self.unprobed.drain(..most).collect();
-            self.hotswap_by_agent(batch).await?;
+            self.hotswap_batch(batch).await?;
         }
         self.turn().await?;
         Ok(true)

@@ -13,7 +13,6 @@ use headwater_protocol::message::{Command, Patience, Reveal};
 
 use super::allowance::{Allowance, Scarcity, Taking};
 use super::{LIST_AT_ONCE, Session, SessionError};
-use crate::report::units::plural;
 
 /// Whether a profile keeps to limits of what it takes of the target's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,46 +45,44 @@ impl Session {
         self.allowance = (gentle == Gentle::On).then(|| Allowance::new(Instant::now(), announced));
     }
 
-    /// Processors are as scarce as that, before anything is changed.
-    pub fn crowded(&mut self, scarcity: &Scarcity) {
+    /// Processors are as scarce as that.
+    pub fn limit_classes(&mut self, scarcity: &Scarcity) {
         let Some(allowance) = &mut self.allowance else { return };
-        allowance.crowded(scarcity);
+        allowance.limit_classes(scarcity);
+        let (wanted, in_line) = scarcity.wanted();
         log::debug!(
-            "threads wanted {:.2} processors, and stood in line for {:.0} % of that: {} classes may be changed at once",
-            scarcity.wanted(),
-            100.0 * scarcity.threads.queued().unwrap_or_default(),
-            allowance.changed_at_once()
+            "threads wanted {wanted:.2} processors, and {in_line:.2} stood in line: of classes at once {:?}",
+            allowance.classes_at_once()
         );
     }
 
-    /// How many classes may be changed at once; `None` where there are no limits.
-    pub fn changed_at_once(&self) -> Option<usize> {
-        self.allowance.map(|allowance| allowance.changed_at_once())
+    /// How many classes may be changed at once, where processors are scarce.
+    pub(super) fn classes_at_once(&self) -> Option<usize> {
+        self.allowance.and_then(|allowance| allowance.classes_at_once())
     }
 
-    /// So many classes are to be changed: if that is more than compilers catch up with, it is said.
-    pub(super) fn note_scarcity(&mut self, classes: usize) {
-        let Some(allowance) = self.allowance.filter(|allowance| allowance.is_too_much(classes)) else { return };
-        let at_once = allowance.changed_at_once();
-        let remark = format!(
-            "threads stand in line for processors: so that compilers keep up, {} were instrumented at first, and others as far as there was time. What else runs is \
-             seen in samples only. For counts of what matters, name it: --include 'com.acme.**'",
-            plural(at_once as u64, "class", "classes")
-        );
-        if !self.remarks.contains(&remark) {
-            self.remarks.push(remark);
+    /// How many classes were changed at once, if others had to wait for compilers.
+    pub fn held_back_to(&self) -> Option<usize> {
+        self.hotswaps.held_back_to
+    }
+
+    /// So many classes have to wait.
+    pub(super) fn hold_back(&mut self, classes: usize) {
+        let for_compilers = |allowance: &Allowance| allowance.waits_for_compilers(classes, Instant::now());
+        if let Some(allowance) = self.allowance.filter(for_compilers) {
+            self.hotswaps.held_back_to = allowance.classes_at_once();
         }
     }
 
     /// How many classes may be in the next batch.
     pub(super) fn most_classes(&self) -> usize {
-        let allowed = self.allowance.map_or(usize::MAX, |allowance| allowance.batch(Instant::now()));
-        self.cost.most_classes().min(allowed).max(1)
+        self.cost.most_classes().min(self.classes_at_once().unwrap_or(usize::MAX))
     }
 
     /// What hotswapping so many classes takes, or as many of them as may be in one batch.
     fn taking(&self, classes: usize) -> Taking {
-        Taking { pause: self.cost.of(classes), classes: classes.min(self.most_classes()) }
+        let classes = classes.min(self.most_classes());
+        Taking { pause: self.cost.of(classes), classes }
     }
 
     /// How many classes it is worth looking for: what a batch has room for, and a choice; none, where nothing more will be instrumented. `None`
@@ -136,25 +133,36 @@ impl Session {
     /// When classes that are left over may be hotswapped, if that is not at once.
     fn next_batch_due(&self) -> Option<Instant> {
         let allowance = self.allowance.as_ref().filter(|_| !self.stopping && self.running.is_none())?;
+        let now = Instant::now();
         if !self.left_over.is_empty() {
-            return Some(allowance.due(self.taking(self.left_over.len()))).filter(|due| allowance.is_worth_while(*due));
+            let taking = self.taking(self.left_over.len());
+            let due = allowance.due(taking, now);
+            // What may be done by now and is not worth while any more is never done.
+            let is_to_be =
+                |due: &Instant| allowance.is_worth_while(*due) && (*due > now || allowance.allows(taking, now));
+            return Some(due).filter(is_to_be);
         }
         // Then threads may wait again.
         let exceeded = allowance.exceeded.filter(|_| self.is_in_background)?;
-        let Taking { pause, classes } = self.taking(1);
-        Some(allowance.due(Taking { pause: pause.mul_f64(ROOM_FOR), classes }).max(exceeded + QUIET))
+        let room = Taking { pause: self.cost.of(1).mul_f64(ROOM_FOR), classes: self.most_classes() };
+        Some(allowance.due(room, now).max(exceeded + QUIET))
     }
 
     /// Whether the next batch of these classes has to wait.
     pub(super) fn must_wait_for(&self, classes: &[ClassId]) -> bool {
-        let allows = |allowance: &Allowance| allowance.allows(self.taking(classes.len()), Instant::now());
+        let taking = self.taking(classes.len());
+        // Whoever names roots wants all of them.
+        let has_roots = classes.iter().any(|class| self.graph.awaits_root(*class));
+        let taking = if has_roots { Taking { classes: 0, ..taking } } else { taking };
+        let allows = |allowance: &Allowance| allowance.allows(taking, Instant::now());
         !classes.is_empty() && !self.allowance.as_ref().is_none_or(allows)
     }
 
-    /// When so many classes may be hotswapped at once, if that is not now.
+    /// When a batch of so many classes may be hotswapped that somebody has asked for, if that is not now.
     pub(super) fn allowed_from(&self, classes: usize) -> Option<Instant> {
-        let due = self.allowance.as_ref()?.due(self.taking(classes));
-        (due > Instant::now()).then_some(due)
+        let (now, asked_for) = (Instant::now(), Taking { pause: self.cost.of(classes), classes: 0 });
+        let due = self.allowance.as_ref()?.due(asked_for, now);
+        (due > now).then_some(due)
     }
 
     /// Has the agent's own thread execute a hotswap, and those that it entails, as far as the limits allow; the rest is left over. Nobody waits for it.
@@ -187,7 +195,7 @@ impl Session {
         if let Some(allowance) = &mut self.allowance {
             allowance.exceeded = Some(Instant::now());
         }
-        self.note_scarcity(self.left_over.len());
+        self.hold_back(self.left_over.len());
         if self.is_in_background || self.stopping {
             return Ok(());
         }

@@ -51,6 +51,8 @@ pub(super) struct Hotswaps {
     pub(super) totals: HotswapTotals,
     /// The first of them, [`REMEMBERED`] at most.
     pub(super) each: Vec<Hotswapped>,
+    /// How many classes were changed at once, if others had to wait for compilers.
+    pub(super) held_back_to: Option<usize>,
 }
 
 impl Hotswaps {
@@ -85,9 +87,11 @@ impl Session {
         if allowed < classes.len() {
             self.graph.sort_by_urgency(&mut classes);
             // Whoever names roots wants all of them.
-            let roots = classes.iter().take_while(|class| self.graph.has_root(**class)).count();
+            let roots = classes.iter().take_while(|class| self.graph.awaits_root(**class)).count();
             let most = allowed.max(roots.min(self.cost.most_classes()));
-            self.note_scarcity(classes.len());
+            if self.classes_at_once().is_some_and(|at_once| at_once < self.cost.most_classes()) {
+                self.hotswaps.held_back_to = self.classes_at_once();
+            }
             self.left_over.extend(classes.drain(most..));
         }
         classes
@@ -182,7 +186,7 @@ impl Session {
         if let Some(governor) = self.governor_mut().filter(|_| is_dropping) {
             governor.paused(result.pause_ns);
         } else if let Some(allowance) = &mut self.allowance {
-            allowance.take(Taking { pause, classes: result.classes as usize });
+            allowance.take(Taking { pause, classes: result.classes as usize }, Instant::now());
         }
         self.cost.add(result);
         self.last_hotswap = Some(Instant::now());
@@ -288,25 +292,31 @@ impl Session {
     }
 
     /// Has the agent's own thread execute a hotswap, and those that it entails.
-    pub(super) async fn hotswap_by_agent(&mut self, mut classes: Vec<ClassId>) -> Result<(), SessionError> {
-        if !classes.is_empty() {
+    pub(super) async fn hotswap_by_agent(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
+        let first = self.batch(classes);
+        self.hotswap_batch(first).await
+    }
+
+    /// The same, whatever is allowed: all of these are in the first batch.
+    pub(super) async fn hotswap_batch(&mut self, mut batch: Vec<ClassId>) -> Result<(), SessionError> {
+        if !batch.is_empty() {
             self.let_hotswap_end().await?;
         }
-        while !classes.is_empty() {
-            classes = self.batch(classes);
-            self.running = Some(Running { request: 0, thread: None, classes: classes.clone() });
-            let reply = self.command(Command::Hotswap { classes }, "hotswap classes").await;
+        while !batch.is_empty() {
+            self.running = Some(Running { request: 0, thread: None, classes: batch.clone() });
+            let reply = self.command(Command::Hotswap { classes: batch }, "hotswap classes").await;
             let Ok(Reply::Hotswapped(result)) = reply else {
                 // Nobody is to wait for its end.
                 self.running = None;
                 return Err(reply.map_or_else(|error| error, |other| unexpected("hotswap classes", &other)));
             };
-            classes = self.hotswapped(None, &result).await?;
+            let classes = self.hotswapped(None, &result).await?;
             if self.must_wait_for(&classes) {
                 self.nobody_waits_for(&classes);
                 self.left_over.extend(classes);
                 return self.exceed().await;
             }
+            batch = self.batch(classes);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
-//! Methods that lost their probes while it was recorded.
+//! Methods that lost their probes while it was recorded, or were never given any.
 //!
-//! From then on what they take was measured as their callers' own, and what they call below these. Samples have it where it is. So what was measured of such callees is
+//! Without them what they take is measured as their callers' own, and what they call below these. Samples have it where it is. So what was measured of such callees is
 //! moved to where they had been called by way of the lost ones, as far as samples say that it belongs there: what waits is then in the same place as what runs. And threads
 //! have nodes where they had no probes: of a lost method's time as much as of its caller's.
 
@@ -143,9 +143,9 @@ mod tests {
         Placed::of(own).without_probes_of([MethodId(DROPPED)].into_iter().collect())
     }
 
-    fn corrected(cct: &Cct, total_ns: f64) -> Tree {
+    fn corrected(cct: &Cct, placed: &Placed, total_ns: f64) -> Tree {
         let whole = Whole { total_ns, error_ns: 1.0, unsettled: 0.0, is_timed: false };
-        correct(cct, &CLOCK, &Wholes::from_iter([(cct.roots()[0].0, whole)]), Some(&sampled()), None)
+        correct(cct, &CLOCK, &Wholes::from_iter([(cct.roots()[0].0, whole)]), Some(placed), None)
     }
 
     fn total_of(tree: &Tree, methods: &[u32]) -> f64 {
@@ -163,13 +163,29 @@ mod tests {
 
     #[test]
     fn what_waits_below_it_is_below_it_as_what_runs_is() {
-        let tree = corrected(&early(), 400_000.0);
+        let tree = corrected(&early(), &sampled(), 400_000.0);
         // They wait for 151 us, of which the other has 50; what runs divides as four and one.
         is(total_of(&tree, &[ROOT, DROPPED]), 101.0 + 0.8 * 249.0);
         is(total_of(&tree, &[ROOT, DROPPED, QUERY]), 101.0 + 0.6 * 249.0);
         is(total_of(&tree, &[ROOT, DROPPED, QUERY, WAIT]), 100.0 + 0.4 * 249.0);
         is(total_of(&tree, &[ROOT, QUERY]), 0.0);
         is(total_of(&tree, &[ROOT, OTHER]), 50.0 + 0.2 * 249.0);
+    }
+
+    #[test]
+    fn what_waits_below_a_method_that_never_had_probes_is_where_it_was_sampled() {
+        let mut cct = late();
+        let never = cct.child(cct.roots()[0].0, MethodId(DROPPED));
+        let query = cct.child(never, MethodId(QUERY));
+        cct.child(query, MethodId(WAIT));
+        let own = [0, 0, 0, 0, 10, 10, 10, 20].map(|samples| [samples, samples]).to_vec();
+        let placed = Placed::of(own).without_probes_of([MethodId(DROPPED)].into_iter().collect());
+        let tree = corrected(&cct, &placed, 1_000_000.0);
+        // They wait for 453 us, of which the other has 150; what runs divides as four and one.
+        is(total_of(&tree, &[ROOT, DROPPED]), 303.0 + 0.8 * 547.0);
+        is(total_of(&tree, &[ROOT, DROPPED, QUERY, WAIT]), 300.0 + 0.4 * 547.0);
+        is(total_of(&tree, &[ROOT, QUERY]), 0.0);
+        is(total_of(&tree, &[ROOT, OTHER]), 150.0 + 0.2 * 547.0);
     }
 
     #[test]
@@ -183,7 +199,7 @@ mod tests {
         });
         let trees: Vec<(Cct, Vec<NodeId>)> = trees.collect();
         let trees: Vec<(&Cct, Vec<NodeId>)> = trees.iter().map(|(tree, places)| (tree, places.clone())).collect();
-        let threads = divided(&corrected(&all, 1_600_000.0), &CLOCK, &lost, &trees);
+        let threads = divided(&corrected(&all, &sampled(), 1_600_000.0), &CLOCK, &lost, &trees);
         for way in [&[ROOT][..], &[ROOT, DROPPED], &[ROOT, DROPPED, QUERY, WAIT], &[ROOT, OTHER]] {
             let [one, three] = [0, 1].map(|thread| total_of(&threads[thread], way));
             assert!((three / one - 3.0).abs() < 0.15, "{way:?}: {one}, {three}");

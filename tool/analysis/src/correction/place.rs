@@ -49,7 +49,7 @@ pub struct Placed {
     pub(super) alike: f64,
     /// Which part of the roots' running time they do not tell of.
     pub(super) untold: f64,
-    /// Methods that lost their probes.
+    /// Methods that lost their probes, or never had any.
     pub(super) lost: FxHashSet<MethodId>,
     /// Those on whose stack a root was.
     pub inside: u64,
@@ -130,7 +130,7 @@ impl Placed {
         Placed { alike, ..self }
     }
 
-    /// While it was recorded these methods lost their probes.
+    /// While it was recorded these methods lost their probes, or had none.
     pub fn without_probes_of(self, lost: FxHashSet<MethodId>) -> Placed {
         Placed { lost, ..self }
     }

@@ -152,7 +152,8 @@ async fn however_much_is_dropped_none_of_it_waits_for_the_limit() {
     })
     .await;
     session.be(Gentle::On, Duration::ZERO);
-    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
+    session.limit_classes(&scarcity());
+    session.account(&HotswapResult { pause_ns: 1_000_000_000, classes: 1_000, ..done() });
     session.losing = CLASSES.map(ClassId).collect();
     session.turn().await.unwrap();
     agent.join().expect("the agent's script went as written");
@@ -210,27 +211,42 @@ async fn where_there_is_a_choice_what_is_on_stacks_is_among_the_first_however_it
     assert!(session.graph().methods().iter().any(|method| method.java_name() == "Other.callee()V"));
 }
 
+/// As in a large program on a busy machine.
+fn scarcity() -> Scarcity {
+    let threads = Scheduled { ran_ns: 300_000_000, queued_ns: 700_000_000 };
+    let (over, compiling) = (Duration::from_secs(1), Some(Duration::from_secs(30)));
+    Scarcity { threads, over, processors: 2, compiling, compilers: 2 }
+}
+
 #[tokio::test]
-async fn where_processors_are_scarce_few_classes_are_changed_at_once_but_all_roots_are() {
+async fn where_processors_are_scarce_few_classes_are_changed_at_once() {
     const CLASSES: std::ops::Range<u64> = 1_000..1_200;
     let (mut session, agent) = begin(|_| {}).await;
     agent.join().expect("the agent's script went as written");
-    let threads = Scheduled { ran_ns: 300_000_000, queued_ns: 700_000_000 };
-    let (over, compiling) = (Duration::from_secs(1), Duration::from_secs(30));
-    let scarcity = Scarcity { threads, over, processors: 2, compiling };
-    session.crowded(&scarcity);
-    assert_eq!(session.changed_at_once(), None, "without limits all of them are");
+    session.limit_classes(&scarcity());
+    assert_eq!(session.classes_at_once(), None, "without limits all of them are");
     session.be(Gentle::On, Duration::ZERO);
-    session.crowded(&scarcity);
-    let at_once = session.changed_at_once().expect("a limit");
-    assert!(at_once < CLASSES.count());
+    session.limit_classes(&scarcity());
+    let at_once = session.classes_at_once().expect("a limit");
+    assert!(at_once < CLASSES.count() && session.held_back_to().is_none());
     for _ in 0..2 {
         let first = session.batch(CLASSES.map(ClassId).collect());
         assert_eq!(first.len(), at_once);
         assert_eq!(first.len() + std::mem::take(&mut session.left_over).len(), CLASSES.count());
     }
-    assert_eq!(session.remarks().len(), 1, "it is said once: {:?}", session.remarks());
+    assert_eq!(session.held_back_to(), Some(at_once));
     session.account(&HotswapResult { classes: at_once as u32, ..done() });
     assert!(session.must_wait_for(&[OTHER]), "compilers have to catch up");
-    assert!(session.allowed_from(1).is_some_and(|due| due > Instant::now()));
+    assert_eq!(session.allowed_from(1), None, "not with what somebody asks for");
+}
+
+#[tokio::test]
+async fn roots_do_not_wait_for_compilers() {
+    let (mut session, _, agent) = select(|_| {}).await;
+    agent.join().expect("the agent's script went as written");
+    session.be(Gentle::On, Duration::ZERO);
+    session.limit_classes(&scarcity());
+    session.account(&HotswapResult { classes: 1_000, ..done() });
+    assert!(session.must_wait_for(&[OTHER]));
+    assert!(!session.must_wait_for(&[MAIN, OTHER]));
 }
