@@ -91,6 +91,14 @@ fn waited_in_vain(deadlines_passed: &[String], methods: &[MethodName]) -> Option
     ))
 }
 
+/// Why so few classes were changed at once.
+fn scarce(classes: usize) -> String {
+    format!(
+        "processors are scarce, and {} were changed at once, so that compilers keep up. Name what is to be counted (--include 'com.acme.**')",
+        plural(classes as u64, "class", "classes")
+    )
+}
+
 /// What is to be said of what was missed or lost.
 pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -107,17 +115,10 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
                  before that. Record for longer, or, where the program may be held up, with --gentle off"
             ),
             Reveal::Blocking => {
-                let scarce = facts.held_back_to.map_or_else(String::new, |classes| {
-                    let classes = plural(classes as u64, "class", "classes");
-                    format!(
-                        ": processors are scarce, and {classes} were changed at once, so that compilers keep up. Name what is to be counted \
-                         (--include 'com.acme.**')"
-                    )
-                });
-                let record = if scarce.is_empty() { ". Record" } else { ", record" };
+                let scarce = facts.held_back_to.map_or_else(String::new, |classes| format!(": {}", scarce(classes)));
                 format!(
                     "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and {} of them never \
-                     were{scarce}{record} for longer, or, where the program may be held up, with --gentle off",
+                     were{scarce}. Record for longer, or, where the program may be held up, with --gentle off",
                     count(facts.never_instrumented() as u64)
                 )
             }
