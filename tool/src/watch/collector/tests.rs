@@ -4,6 +4,8 @@ use std::sync::mpsc::{Receiver, channel};
 
 use tokio::sync::mpsc;
 
+use headwater_tests::PATIENCE;
+
 use super::*;
 use crate::threads::{Kind, Thread};
 
@@ -80,11 +82,15 @@ fn dump() -> Option<Result<Dump, Unasked>> {
     Some(Ok(Dump { threads: vec![Thread::named("main", Kind::Java)], is_whole: true, ..Dump::default() }))
 }
 
-/// What is heard, up to what is waited for, in a few words each.
-async fn heard(machine: PlayedMachine, wanted: JvmSelector, is_last: impl Fn(&[String]) -> bool) -> Vec<String> {
+/// What is heard, up to what is waited for, in a few words each. Who is to answer does so in time, however busy the machine is.
+async fn heard(
+    (machine, deadline): (PlayedMachine, Duration),
+    wanted: JvmSelector,
+    is_last: impl Fn(&[String]) -> bool,
+) -> Vec<String> {
     let (news, mut received) = mpsc::channel(16);
     let ms = Duration::from_millis;
-    let pace = Pace { every: ms(1), deadline: ms(5), look: ms(1) };
+    let pace = Pace { every: ms(1), deadline, look: ms(1) };
     let collector = Collector { source: Arc::new(machine), wanted, pace, host: "here".to_owned(), news };
     let collecting = tokio::spawn(collector.run());
     let mut heard = Vec::new();
@@ -117,7 +123,7 @@ async fn jvms_that_were_named_are_watched_until_all_have_ended() {
         .has(11, [Ok(PlayedJvm::answering([dump(), dump()]))])
         .has(12, [Ok(PlayedJvm::answering([dump()]))]);
     let wanted = JvmSelector { jvms: vec![jvm(11), jvm(12)], ..JvmSelector::default() };
-    let heard = heard(machine, wanted, |heard| heard.last().is_some_and(|last| last == "over")).await;
+    let heard = heard((machine, PATIENCE), wanted, |heard| heard.last().is_some_and(|last| last == "over")).await;
     assert_eq!(
         of(&heard, "11"),
         ["connected com.acme.Shop11", "trace 1 of 11", "trace 2 of 11", "disconnected 11 Ended"]
@@ -131,11 +137,13 @@ async fn one_that_never_answers_holds_up_no_other_and_is_asked_again() {
     let machine =
         PlayedMachine::default().has(21, [Ok(silent)]).has(22, [Ok(PlayedJvm::answering((0..3).map(|_| dump())))]);
     let wanted = JvmSelector { jvms: vec![jvm(21), jvm(22)], ..JvmSelector::default() };
-    let heard = heard(machine, wanted, |heard| heard.last().is_some_and(|last| last == "over")).await;
+    let heard =
+        heard((machine, Duration::from_millis(500)), wanted, |heard| heard.last().is_some_and(|last| last == "over"))
+            .await;
     assert_eq!(of(&heard, "22").len(), 5, "{heard:#?}");
     assert_eq!(of(&heard, "21"), ["connected com.acme.Shop21", "trace 1 of 21", "disconnected 21 Ended"]);
     for remark in [
-        "the JVM 21 (com.acme.Shop21) has not answered for 0.0 s; the others go on without it",
+        "the JVM 21 (com.acme.Shop21) has not answered for 0.5 s; the others go on without it",
         "the JVM 21 (com.acme.Shop21) does not answer, and is asked again: it was given up",
     ] {
         assert!(heard.iter().any(|it| it == remark), "{heard:#?}");
@@ -156,7 +164,7 @@ async fn jvms_come_and_go_and_one_that_refuses_is_named_once() {
         .has(33, [Ok(PlayedJvm::answering([dump()]))]);
     let wanted = JvmSelector { names: vec!["SHOP3".to_owned()], ..JvmSelector::default() };
     let is_last = |heard: &[String]| heard.iter().filter(|it| it.starts_with("disconnected")).count() == 3;
-    let heard = heard(machine, wanted, is_last).await;
+    let heard = heard((machine, PATIENCE), wanted, is_last).await;
     assert_eq!(of(&heard, "31"), ["skipped 31: it is another user's"]);
     assert_eq!(of(&heard, "32").len(), 7, "{heard:#?}");
     assert_eq!(of(&heard, "33"), ["connected com.acme.Shop33", "trace 1 of 33", "disconnected 33 Ended"]);
