@@ -336,7 +336,7 @@ impl Session {
             self.command(Command::Record, "begin recording").await?;
             self.await_question(long).await?;
         }
-        self.hotswap_by_agent(first).await?;
+        self.hotswap_batch(first).await?;
         if long.is_none() {
             self.command(Command::Record, "begin recording").await?;
         }

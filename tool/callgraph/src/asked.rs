@@ -115,14 +115,17 @@ impl CallGraph {
 
     /// Whether a class has a root.
     pub fn has_root(&self, class: ClassId) -> bool {
-        let methods = self.known.mirrors.by_id(class).map_or(&[][..], |key| self.methods.in_class(key)).iter();
-        methods.filter_map(|id| self.methods.record(*id)).any(|method| !method.root_of.is_empty())
+        self.roots_in(class).next().is_some()
     }
 
     /// Whether a class has a root that is to have probes, and has none yet.
     pub fn awaits_root(&self, class: ClassId) -> bool {
+        self.roots_in(class).any(|root| !root.in_place)
+    }
+
+    fn roots_in(&self, class: ClassId) -> impl Iterator<Item = &MethodRecord> {
         let methods = self.known.mirrors.by_id(class).map_or(&[][..], |key| self.methods.in_class(key)).iter();
-        methods.filter_map(|id| self.methods.record(*id)).any(|method| !method.root_of.is_empty() && !method.in_place)
+        methods.filter_map(|id| self.methods.record(*id)).filter(|method| !method.root_of.is_empty())
     }
 
     /// Whether the roots have been called so often that a call of them that is open is soon over.

@@ -251,8 +251,7 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: 
     let missed = facts.missed.iter().map(|(method, _)| MethodId(method.0 as u32 + 1));
     let dropped = || facts.governor.iter().flat_map(Governor::all_dropped).map(|dropped| dropped.method);
     let missed = missed.chain(dropped()).collect();
-    let never = facts.missed.iter().filter(|(_, missed)| missed.until.is_none());
-    let never = never.map(|(method, _)| MethodId(method.0 as u32 + 1));
+    let never = facts.never_instrumented().map(|method| MethodId(method.0 as u32 + 1));
     let (placed, uncalled) = placed_on_all(all, &names, &missed);
     let percent = 100.0 * uncalled;
     let uncalled = match (uncalled > 0.0, is_partial) {

@@ -100,8 +100,8 @@ impl Facts {
         }
     }
 
-    /// How many methods may have been called, and were not instrumented by now.
-    pub(super) fn never_instrumented(&self) -> usize {
-        self.missed.iter().filter(|(_, missed)| missed.until.is_none()).count()
+    /// Methods that may have been called, and were not instrumented by now.
+    pub(super) fn never_instrumented(&self) -> impl Iterator<Item = MethodIndex> {
+        self.missed.iter().filter(|(_, missed)| missed.until.is_none()).map(|(method, _)| *method)
     }
 }

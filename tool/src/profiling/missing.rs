@@ -104,13 +104,13 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
     let mut warnings = Vec::new();
     let late = facts.discovery.late;
     if late > 0 {
-        let methods = plural(late as u64, "method", "methods");
+        let (methods, never) = (plural(late as u64, "method", "methods"), facts.never_instrumented().count());
         warnings.push(match facts.discovery.reveal {
             Reveal::Background => format!(
                 "the program did not wait for instrumentation (--reveal background): the first calls of up to {methods} may be \
                  missing"
             ),
-            Reveal::Blocking if facts.never_instrumented() == 0 => format!(
+            Reveal::Blocking if never == 0 => format!(
                 "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, from \
                  before that. Record for longer, or, where the program may be held up, with --gentle off"
             ),
@@ -119,7 +119,7 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
                 format!(
                     "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and {} of them never \
                      were{scarce}. Record for longer, or, where the program may be held up, with --gentle off",
-                    count(facts.never_instrumented() as u64)
+                    count(never as u64)
                 )
             }
         });

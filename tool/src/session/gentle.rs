@@ -1,7 +1,8 @@
 //! Limits of what a profile takes of the target's time, all its waits and pauses together.
 //!
 //! A single pause is short and a single wait has its deadline, but a large program has hundreds of the ones and thousands of the others. So the JVM is
-//! stopped for a small part of the time only, and where processors are scarce few classes are changed ([`Allowance`]), and each thread waits for a small part of its own ([`Patience`], kept by the agent). Within that, discovery
+//! stopped for a small part of the time only, where processors are scarce few classes are changed ([`Allowance`]), and each thread waits for a small part of its own
+//! ([`Patience`], kept by the agent). Within that, discovery
 //! is exact: a thread that enters a method waits until what it calls is instrumented. What would take more is instrumented later, by the
 //! agent's own thread, as soon as the limit allows, and meanwhile threads tell what they reveal and go on. What that misses is known by method
 //! ([`CallGraph::missed`](crate::callgraph::CallGraph::missed)).
@@ -51,7 +52,7 @@ impl Session {
         allowance.limit_classes(scarcity);
         let (wanted, in_line) = scarcity.wanted();
         log::debug!(
-            "threads wanted {wanted:.2} processors, and {in_line:.2} stood in line: of classes at once {:?}",
+            "threads wanted {wanted:.2} processors, and {in_line:.2} stood in line; classes at once: {:?}",
             allowance.classes_at_once()
         );
     }
@@ -83,6 +84,13 @@ impl Session {
     fn taking(&self, classes: usize) -> Taking {
         let classes = classes.min(self.most_classes());
         Taking { pause: self.cost.of(classes), classes }
+    }
+
+    /// The same of these. Whoever names roots wants all of them: those do not wait for compilers.
+    fn taking_of(&self, classes: &[ClassId]) -> Taking {
+        let taking = self.taking(classes.len());
+        let has_roots = classes.iter().any(|class| self.graph.awaits_root(*class));
+        if has_roots { Taking { classes: 0, ..taking } } else { taking }
     }
 
     /// How many classes it is worth looking for: what a batch has room for, and a choice; none, where nothing more will be instrumented. `None`
@@ -135,7 +143,7 @@ impl Session {
         let allowance = self.allowance.as_ref().filter(|_| !self.stopping && self.running.is_none())?;
         let now = Instant::now();
         if !self.left_over.is_empty() {
-            let taking = self.taking(self.left_over.len());
+            let taking = self.taking_of(&self.left_over);
             let due = allowance.due(taking, now);
             // What may be done by now and is not worth while any more is never done.
             let is_to_be =
@@ -150,10 +158,7 @@ impl Session {
 
     /// Whether the next batch of these classes has to wait.
     pub(super) fn must_wait_for(&self, classes: &[ClassId]) -> bool {
-        let taking = self.taking(classes.len());
-        // Whoever names roots wants all of them.
-        let has_roots = classes.iter().any(|class| self.graph.awaits_root(*class));
-        let taking = if has_roots { Taking { classes: 0, ..taking } } else { taking };
+        let taking = self.taking_of(classes);
         let allows = |allowance: &Allowance| allowance.allows(taking, Instant::now());
         !classes.is_empty() && !self.allowance.as_ref().is_none_or(allows)
     }

@@ -89,8 +89,8 @@ impl Session {
             // Whoever names roots wants all of them.
             let roots = classes.iter().take_while(|class| self.graph.awaits_root(**class)).count();
             let most = allowed.max(roots.min(self.cost.most_classes()));
-            if self.classes_at_once().is_some_and(|at_once| at_once < self.cost.most_classes()) {
-                self.hotswaps.held_back_to = self.classes_at_once();
+            if let Some(at_once) = self.classes_at_once().filter(|at_once| *at_once == allowed) {
+                self.hotswaps.held_back_to = Some(at_once);
             }
             self.left_over.extend(classes.drain(most..));
         }
