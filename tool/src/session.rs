@@ -321,7 +321,7 @@ impl Session {
             batches: classes.len().div_ceil(self.cost.most_classes()),
             pause: self.cost.of(classes.len()),
             allowed: self.allowance.map(|allowance| allowance.paused_at_once()),
-            at_once: self.classes_at_once().filter(|at_once| *at_once < classes.len()),
+            at_once: self.classes_at_once_of(classes.len()),
         });
         Ok(classes)
     }

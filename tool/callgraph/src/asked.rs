@@ -226,6 +226,19 @@ impl CallGraph {
         self.plan.sort_by_urgency(&self.known, &self.methods, classes);
     }
 
+    /// What part of the time below roots is in code that is discarded when these classes are changed, as far as samples tell.
+    pub fn share_of_code(&self, classes: &[ClassId]) -> f64 {
+        self.plan.ran.innermost.share(classes.iter().filter_map(|class| self.known.mirrors.by_id(*class)))
+    }
+
+    /// Those of some classes that are admitted, in their order, and the others: by how many there are with each, and by
+    /// [what part of the time](CallGraph::share_of_code) is in code of all of them.
+    pub fn admitted(&self, classes: Vec<ClassId>, admits: impl Fn(usize, f64) -> bool) -> (Vec<ClassId>, Vec<ClassId>) {
+        let keys = classes.iter().map(|class| self.known.mirrors.by_id(*class));
+        let mut are_admitted = self.plan.ran.innermost.admitted(keys, admits).into_iter();
+        classes.into_iter().partition(|_| are_admitted.next().unwrap_or_default())
+    }
+
     /// What is to be watched and was not before.
     pub fn take_watched(&mut self) -> Vec<MethodRef> {
         self.reachable.watched.take_new(&self.known)

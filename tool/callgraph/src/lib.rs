@@ -32,6 +32,7 @@ mod foresee;
 mod guards;
 mod handover;
 mod hidden;
+mod innermost;
 mod known;
 mod lambdas;
 mod late;

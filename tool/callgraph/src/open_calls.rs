@@ -10,6 +10,7 @@ use headwater_terms::reach::{Trigger, Way};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filter::Caller;
+use super::innermost::Innermost;
 use super::known::Known;
 use super::methods::Methods;
 use super::mirror::{ClassKey, Signature};
@@ -89,6 +90,8 @@ pub(super) struct Ran {
     sampled: FxHashMap<(ClassKey, Signature), u32>,
     /// Methods that were seen there.
     seen: OnStacks,
+    /// What was innermost in samples.
+    pub(super) innermost: Innermost,
 }
 
 impl Ran {
@@ -132,11 +135,12 @@ impl Ran {
         for stack in stacks {
             let below = stack.skip_while(|method| !is_root.get(*method).is_some_and(|is_root| *is_root));
             let mut by = None;
-            let mut on_it: FxHashSet<(ClassKey, Signature)> = FxHashSet::default();
-            for method in below.filter_map(|method| *methods.get(method)?) {
-                by = Some(self.seen.add_of(known, method, by));
-                on_it.insert(method);
+            let stack: Vec<(ClassKey, Signature)> = below.filter_map(|method| *methods.get(method)?).collect();
+            for method in &stack {
+                by = Some(self.seen.add_of(known, *method, by));
             }
+            self.innermost.add(stack.iter().rev().map(|(class, _)| *class));
+            let on_it: FxHashSet<(ClassKey, Signature)> = stack.into_iter().collect();
             on_it.iter().for_each(|method| *self.sampled.entry(*method).or_default() += 1);
             let classes: FxHashSet<ClassKey> = on_it.into_iter().map(|(class, _)| class).collect();
             classes.into_iter().for_each(|class| *self.classes.entry(class).or_default() += 1);

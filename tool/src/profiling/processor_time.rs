@@ -10,8 +10,8 @@ use crate::correction::ALL_VIRTUAL;
 use crate::cpu_share::{OsThread, scheduled};
 use crate::decode::Scheduled;
 
-/// What threads of the JVM are called that work for us while we attach, as far as the kernel keeps names.
-const OURS: [&str; 3] = ["Headwater", "Attach Listener", "JFR "];
+/// What threads of the JVM are called that work for us while we attach, as far as the kernel keeps names: compilers have what is new with us to compile.
+const OURS: [&str; 6] = ["Headwater", "Attach Listener", "JFR ", "C1 Compiler", "C2 Compiler", "JVMCI"];
 
 /// What the threads that have been in a root have had of the processors, or waited for them, at some moments.
 #[derive(Debug)]

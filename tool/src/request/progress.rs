@@ -173,7 +173,7 @@ fn estimated(estimate: &Estimate, compiling: Option<Duration>) -> String {
     };
     let rest = match (at_once, allowed.filter(|allowed| *allowed < whole)) {
         (Some(at_once), _) => format!(
-            "{} now, the rest, and what is found, in the background, as far as compilers keep up, for processors are scarce",
+            "{} now at most, the rest, and what is found, in the background, as far as compilers keep up, for processors are scarce",
             count(at_once as u64)
         ),
         (None, None) => "more as it is found".to_owned(),
@@ -181,7 +181,8 @@ fn estimated(estimate: &Estimate, compiling: Option<Duration>) -> String {
             format!("{} of pauses now, the rest, and what is found, in the background", time(nanoseconds(allowed)))
         }
     };
-    let compiling = compiling.filter(|compiling| *compiling >= WORTH_SAYING).map(|compiling| {
+    let is_much = |compiling: &Duration| at_once.is_none() && *compiling >= WORTH_SAYING;
+    let compiling = compiling.filter(is_much).map(|compiling| {
         let compiling = time(nanoseconds(compiling));
         format!("; compilers have had {compiling} of the processors so far, and may want as much again now, and when it is over")
     });
@@ -244,8 +245,8 @@ mod tests {
         );
         let crowded = Estimate { at_once: Some(26), ..estimate };
         assert_eq!(
-            estimated(&crowded, None),
-            "677 classes of 12,300 loaded are to be changed, 1,894 methods in them, each pause is 40.00 ms or more: 26 now, the rest, and what is \
+            estimated(&crowded, Some(Duration::from_millis(15_070))),
+            "677 classes of 12,300 loaded are to be changed, 1,894 methods in them, each pause is 40.00 ms or more: 26 now at most, the rest, and what is \
              found, in the background, as far as compilers keep up, for processors are scarce"
         );
         let little = Estimate { batches: 1, ..estimate };

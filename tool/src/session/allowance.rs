@@ -19,12 +19,18 @@ const IN_LINE: (f64, f64) = (0.2, 0.5);
 /// or where they want so much of the last processor.
 const LAST: f64 = 0.5;
 /// So long compilers may take to catch up with what is changed at once, if each has as much of a processor as other threads.
-const CATCHING_UP: Duration = Duration::from_millis(1_500);
-/// Compiling again what a changed class discards takes them such a part of all that they have done so far. Of a Spring service on JDK 25, a hotswap of 101
-/// classes discarded 1,689 methods of 21,000 that had been compiled.
-const OF_A_CLASS: f64 = 1.0 / 1_200.0;
-/// However scarce they are.
-const FEWEST_AT_ONCE: f64 = 16.0;
+const CATCHING_UP: Duration = Duration::from_secs(6);
+/// What is discarded is some ten times slower until then. So long the program may stand still for that, if what runs in such code did.
+const STANDING_STILL: Duration = Duration::from_millis(400);
+/// Compiling again what a changed class discards takes them such a part of all that they have done so far. Of a Spring service on JDK 25, 26 classes took
+/// them 5 s of 31.
+const OF_A_CLASS: f64 = 1.0 / 160.0;
+/// However scarce they are;
+const FEWEST_AT_ONCE: usize = 16;
+/// and compilers have such a part of one, at least.
+const LEAST_HAD: f64 = 0.01;
+/// Roots, and what somebody asks for, may be more than may be changed at once: so many times as much is waited for, at most.
+const MOST_BEHIND: f64 = 2.0;
 /// As many may be changed again after this time.
 const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
@@ -47,9 +53,9 @@ pub(super) struct Allowance {
 /// Classes whose code is to be compiled again.
 #[derive(Clone, Copy, Debug)]
 struct Changed {
-    /// So many may be changed at once; `None` where processors are not scarce.
-    at_once: Option<f64>,
-    /// Compilers were so many behind,
+    /// So long compilers are at work for one of them; `None` where processors are not scarce.
+    of_a_class: Option<Duration>,
+    /// They were behind by such a part of what may be changed at once,
     behind: f64,
     /// at that moment.
     at: Instant,
@@ -74,7 +80,8 @@ pub struct Scarcity {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taking {
     pub(super) pause: Duration,
-    pub(super) classes: usize,
+    /// What part it is of all code that may be discarded at once.
+    pub(super) code: f64,
 }
 
 impl Scarcity {
@@ -84,34 +91,40 @@ impl Scarcity {
         ((self.threads.ran_ns + self.threads.queued_ns) as f64 / over_ns, self.threads.queued_ns as f64 / over_ns)
     }
 
-    /// How many classes compilers catch up with; `None` where processors are not scarce.
-    fn classes(&self) -> Option<f64> {
+    /// How long compilers are at work for a class that is changed; `None` where processors are not scarce.
+    fn of_a_class(&self) -> Option<Duration> {
         let (wanted, in_line) = self.wanted();
         let (queued, compiling) = (self.threads.queued()?, self.compiling.filter(|compiling| !compiling.is_zero())?);
         let is_scarce = queued >= IN_LINE.0 && in_line >= IN_LINE.1 || wanted >= self.processors as f64 - LAST;
-        let compiled = CATCHING_UP.mul_f64(self.compilers as f64 * (1.0 - queued));
-        let classes = compiled.div_duration_f64(compiling) / OF_A_CLASS;
-        is_scarce.then(|| classes.max(FEWEST_AT_ONCE).floor())
+        let had = (self.compilers as f64 * (1.0 - queued)).max(LEAST_HAD);
+        is_scarce.then(|| compiling.mul_f64(OF_A_CLASS / had))
     }
 }
 
 impl Changed {
+    fn classes_at_once(&self) -> Option<usize> {
+        Some((CATCHING_UP.div_duration_f64(self.of_a_class?) as usize).max(FEWEST_AT_ONCE))
+    }
+
+    fn part(&self, classes: usize, share: f64) -> f64 {
+        let (Some(of_a_class), Some(at_once)) = (self.of_a_class, self.classes_at_once()) else { return 0.0 };
+        let stands_still = of_a_class.mul_f64(classes as f64 * share);
+        (classes as f64 / at_once as f64).max(stands_still.div_duration_f64(STANDING_STILL))
+    }
+
     fn behind(&self, now: Instant) -> f64 {
         let caught_up = now.saturating_duration_since(self.at).div_duration_f64(AGAIN_AFTER);
-        (self.behind - self.at_once.unwrap_or_default() * caught_up).max(0.0)
+        (self.behind - caught_up).max(0.0)
     }
 
-    /// How long it is until so many more may be changed, or as many of them as may at once.
-    fn wait(&self, classes: usize, now: Instant) -> Duration {
-        let Some(at_once) = self.at_once.filter(|_| classes > 0) else { return Duration::ZERO };
-        let excess = self.behind(now) + (classes as f64).min(at_once) - at_once;
-        AGAIN_AFTER.mul_f64(excess.max(0.0) / at_once)
+    /// How long it is until such a part of what may be changed at once may be, or as much of it as may at once.
+    fn wait(&self, part: f64, now: Instant) -> Duration {
+        let excess = self.behind(now) + part.min(1.0) - 1.0;
+        if part > 0.0 { AGAIN_AFTER.mul_f64(excess.max(0.0)) } else { Duration::ZERO }
     }
 
-    fn add(&mut self, classes: usize, now: Instant) {
-        if self.at_once.is_some() {
-            (self.behind, self.at) = (self.behind(now) + classes as f64, now);
-        }
+    fn add(&mut self, part: f64, now: Instant) {
+        (self.behind, self.at) = ((self.behind(now) + part).min(MOST_BEHIND), now);
     }
 }
 
@@ -122,7 +135,7 @@ impl Allowance {
             begun: now,
             announced: announced.clamp(*AT_ONCE.start(), *AT_ONCE.end()),
             paused: Duration::ZERO,
-            changed: Changed { at_once: None, behind: 0.0, at: now },
+            changed: Changed { of_a_class: None, behind: 0.0, at: now },
             exceeded: None,
             last: None,
             put_off: None,
@@ -131,7 +144,7 @@ impl Allowance {
 
     /// Processors are as scarce as that.
     pub(super) fn limit_classes(&mut self, scarcity: &Scarcity) {
-        self.changed.at_once = scarcity.classes();
+        self.changed.of_a_class = scarcity.of_a_class();
     }
 
     /// How long it may be stopped in all, before any time has passed.
@@ -141,22 +154,32 @@ impl Allowance {
 
     /// How many classes may be changed at once, if that is limited.
     pub(super) fn classes_at_once(&self) -> Option<usize> {
-        self.changed.at_once.map(|classes| classes as usize)
+        self.changed.classes_at_once()
+    }
+
+    /// What part of all that may be changed at once so many classes are, if such a part of the time below roots is in code that is discarded for them.
+    pub(super) fn part(&self, classes: usize, share: f64) -> f64 {
+        self.changed.part(classes, share)
+    }
+
+    /// What part of all that may be changed at once may be by now.
+    pub(super) fn room(&self, now: Instant) -> f64 {
+        1.0 - self.changed.behind(now)
     }
 
     /// So much was taken.
     pub(super) fn take(&mut self, taken: Taking, now: Instant) {
         self.paused += taken.pause;
-        self.changed.add(taken.classes, now);
+        self.changed.add(taken.code, now);
     }
 
     /// When so much may be taken, if not at once.
     fn due_later(&self, taking: Taking, now: Instant) -> Option<Instant> {
         let needed = (self.paused + taking.pause).div_f64(PAUSED);
         let for_pauses = (needed > self.announced).then(|| self.begun + needed);
-        let wait = self.changed.wait(taking.classes, now);
-        let for_classes = (!wait.is_zero()).then(|| now + wait);
-        for_pauses.max(for_classes)
+        let wait = self.changed.wait(taking.code, now);
+        let for_code = (!wait.is_zero()).then(|| now + wait);
+        for_pauses.max(for_code)
     }
 
     /// When so much may be taken.
@@ -169,9 +192,9 @@ impl Allowance {
         self.due_later(taking, now).is_none_or(|due| due <= now && self.is_worth_while(now))
     }
 
-    /// Whether it is compilers that so many classes have to wait for.
-    pub(super) fn waits_for_compilers(&self, classes: usize, now: Instant) -> bool {
-        !self.changed.wait(classes, now).is_zero()
+    /// Whether it is compilers that this has to wait for.
+    pub(super) fn waits_for_compilers(&self, taking: Taking, now: Instant) -> bool {
+        !self.changed.wait(taking.code, now).is_zero()
     }
 
     /// Whether what would be changed then would be recorded for long enough.
@@ -187,7 +210,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     fn pause(pause: Duration) -> Taking {
-        Taking { pause, classes: 1 }
+        Taking { pause, code: 0.0 }
     }
 
     #[test]
@@ -252,42 +275,58 @@ mod tests {
         }
     }
 
+    fn limited(scarcity: &Scarcity, begun: Instant) -> Allowance {
+        let mut allowance = Allowance::new(begun, Duration::from_secs(15));
+        allowance.limit_classes(scarcity);
+        allowance
+    }
+
     #[test]
     fn where_processors_are_scarce_as_many_classes_are_changed_as_compilers_catch_up_with() {
-        let begun = Instant::now();
-        let at_once = |scarcity: Scarcity| {
-            let mut allowance = Allowance::new(begun, Duration::from_secs(15));
-            allowance.limit_classes(&scarcity);
-            allowance.classes_at_once()
-        };
+        let at_once = |scarcity: Scarcity| limited(&scarcity, Instant::now()).classes_at_once();
         assert_eq!(at_once(scarcity(1_100, 50, 35)), None, "there is a processor to spare");
         assert_eq!(at_once(scarcity(80, 48, 35)), None, "threads that are woken together stand in line for a moment");
-        assert_eq!(at_once(scarcity(2_000, 1_540, 35)), Some(23), "others have them");
-        assert_eq!(at_once(scarcity(2_100, 340, 35)), Some(86), "the program itself has them");
-        let more = |compilers| Scarcity { compilers, processors: 64, ..scarcity(64_000, 9_600, 35) };
-        assert_eq!((at_once(more(2)), at_once(more(20))), (Some(87), Some(874)));
-        assert_eq!(at_once(scarcity(2_000, 1_540, 1)), Some(827), "of a small program little has to be compiled again");
+        assert_eq!(at_once(scarcity(2_000, 1_300, 31)), Some(21), "others have them");
+        assert_eq!(at_once(scarcity(2_100, 340, 31)), Some(51), "the program itself has them");
+        let more = |compilers| Scarcity { compilers, processors: 64, ..scarcity(64_000, 9_600, 31) };
+        assert_eq!((at_once(more(2)), at_once(more(20))), (Some(52), Some(526)));
+        assert_eq!(at_once(scarcity(2_000, 1_540, 1)), Some(441), "of a small program little has to be compiled again");
         assert_eq!(at_once(scarcity(2_000, 1_999, 300)), Some(16));
         assert_eq!(at_once(Scarcity { compiling: None, ..scarcity(2_000, 1_540, 35) }), None);
         assert_eq!(at_once(Scarcity { threads: Scheduled::default(), ..scarcity(2_000, 0, 35) }), None);
     }
 
     #[test]
-    fn as_compilers_catch_up_more_classes_are_changed() {
+    fn the_longer_compilers_take_the_less_of_the_time_is_in_what_they_have_to_compile() {
+        let limit = limited(&scarcity(2_000, 1_300, 31), Instant::now());
+        let fit = |classes, share| limit.part(classes, share) <= 1.0;
+        assert!(fit(21, 0.0) && !fit(22, 0.0));
+        assert!(fit(21, 0.06) && !fit(21, 0.08), "six seconds");
+        assert!(fit(5, 0.28) && !fit(5, 0.3));
+        assert!(fit(1, 1.0), "one of them");
+        let small = limited(&scarcity(2_000, 1_300, 1), Instant::now());
+        assert!(small.part(40, 1.0) <= 1.0 && small.part(60, 1.0) > 1.0);
+        assert_eq!(limited(&scarcity(1_100, 50, 35), Instant::now()).part(1_000, 1.0), 0.0, "there is no limit");
+    }
+
+    #[test]
+    fn as_compilers_catch_up_more_is_changed() {
         let begun = Instant::now();
         let at = |s: u64| begun + Duration::from_secs(s);
-        let classes = |classes| Taking { pause: MS, classes };
-        let mut allowance = Allowance { last: Some(at(100)), ..Allowance::new(begun, Duration::from_secs(15)) };
-        allowance.limit_classes(&scarcity(2_000, 1_500, 30));
-        assert!(allowance.allows(classes(30), at(20)) && !allowance.waits_for_compilers(30, at(20)));
-        allowance.take(classes(30), at(20));
-        assert!(!allowance.allows(classes(1), at(20)) && allowance.waits_for_compilers(1, at(20)));
-        assert_eq!(allowance.due(classes(15), at(20)), at(25));
-        assert!(allowance.allows(classes(15), at(25)) && !allowance.allows(classes(16), at(25)));
-        assert_eq!(allowance.due(classes(400), at(20)), at(30), "no more than may be at once is waited for");
+        let code = |code| Taking { pause: MS, code };
+        let limited = limited(&scarcity(2_000, 1_500, 30), begun);
+        let mut allowance = Allowance { last: Some(at(100)), ..limited };
+        assert!(allowance.allows(code(0.75), at(20)) && !allowance.waits_for_compilers(code(0.75), at(20)));
+        allowance.take(code(0.75), at(20));
+        assert!(allowance.allows(code(0.25), at(20)) && allowance.room(at(20)) == 0.25);
+        assert!(!allowance.allows(code(0.5), at(20)) && allowance.waits_for_compilers(code(0.5), at(20)));
+        assert_eq!(allowance.due(code(0.5), at(20)), at(20) + Duration::from_millis(2_500));
+        assert!(allowance.allows(code(0.0), at(20)), "it discards nothing");
+        // What is more than may be at once waits until they are done, and is changed then as far as it may be.
+        assert!(!allowance.allows(code(5.0), at(27)) && allowance.allows(code(5.0), at(28)));
         // However long nothing was changed.
-        assert!(allowance.allows(classes(30), at(90)));
-        allowance.take(classes(30), at(90));
-        assert!(!allowance.allows(classes(1), at(90)));
+        assert!(allowance.allows(code(1.0), at(90)));
+        allowance.take(code(50.0), at(90));
+        assert_eq!(allowance.due(code(1.0), at(90)), at(110), "it is not waited for for long");
     }
 }

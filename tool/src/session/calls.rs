@@ -215,7 +215,7 @@ impl Session {
         let Reply::Sampled(seen) = reply else { return Err(unexpected("look at its threads' stacks", &reply)) };
         let took = Duration::from_nanos(seen.paused_ns);
         if let Some(allowance) = &mut self.allowance {
-            allowance.take(Taking { pause: took, classes: 0 }, Instant::now());
+            allowance.take(Taking { pause: took, code: 0.0 }, Instant::now());
         }
         self.graph.ran_below_roots(&seen);
         Ok((!seen.classes.is_empty(), took))

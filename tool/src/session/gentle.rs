@@ -62,17 +62,36 @@ impl Session {
         self.allowance.and_then(|allowance| allowance.classes_at_once())
     }
 
-    /// How many classes were changed at once, if others had to wait for compilers.
-    pub fn held_back_to(&self) -> Option<usize> {
-        self.hotswaps.held_back_to
+    /// How many of so many classes may be, at most, if not all of them for sure.
+    pub(super) fn classes_at_once_of(&self, classes: usize) -> Option<usize> {
+        let allowance = self.allowance.filter(|allowance| allowance.part(classes, 1.0) > 1.0)?;
+        Some(allowance.classes_at_once()?.min(classes))
     }
 
-    /// So many classes have to wait.
-    pub(super) fn hold_back(&mut self, classes: usize) {
-        let for_compilers = |allowance: &Allowance| allowance.waits_for_compilers(classes, Instant::now());
-        if let Some(allowance) = self.allowance.filter(for_compilers) {
-            self.hotswaps.held_back_to = allowance.classes_at_once();
+    /// How many classes were changed at once, if others had to wait for compilers.
+    pub fn held_back_to(&self) -> Option<usize> {
+        self.hotswaps.are_held_back.then_some(self.hotswaps.most_at_once)
+    }
+
+    /// What is left over has to wait: for compilers, perhaps.
+    fn hold_back(&mut self) {
+        let taking = self.taking_of(&self.left_over);
+        let waits = |allowance: &Allowance| allowance.waits_for_compilers(taking, Instant::now());
+        self.hotswaps.are_held_back |= self.allowance.as_ref().is_some_and(waits);
+    }
+
+    /// Those of some classes, the most urgent first, that compilers catch up with, and the others. Whoever names roots wants all of them.
+    pub(super) fn compiled_soon(&self, classes: Vec<ClassId>) -> (Vec<ClassId>, Vec<ClassId>) {
+        let Some(allowance) = &self.allowance else { return (classes, Vec::new()) };
+        let room = allowance.room(Instant::now());
+        let roots = classes.iter().take_while(|class| self.graph.awaits_root(**class)).count();
+        let (mut first, mut others) =
+            self.graph.admitted(classes, |count, share| count <= roots || allowance.part(count, share) <= room);
+        // So that it goes on.
+        if first.is_empty() && !others.is_empty() {
+            first.push(others.remove(0));
         }
+        (first, others)
     }
 
     /// How many classes may be in the next batch.
@@ -80,17 +99,19 @@ impl Session {
         self.cost.most_classes().min(self.classes_at_once().unwrap_or(usize::MAX))
     }
 
-    /// What hotswapping so many classes takes, or as many of them as may be in one batch.
-    fn taking(&self, classes: usize) -> Taking {
-        let classes = classes.min(self.most_classes());
-        Taking { pause: self.cost.of(classes), classes }
+    /// What hotswapping these classes takes, or as many of them as may be in one batch. Whoever names roots wants all of them: those do not wait for compilers.
+    fn taking_of(&self, classes: &[ClassId]) -> Taking {
+        let pause = self.cost.of(classes.len().min(self.most_classes()));
+        let has_roots = classes.iter().any(|class| self.graph.awaits_root(*class));
+        Taking { pause, code: if has_roots { 0.0 } else { self.code_of(classes) } }
     }
 
-    /// The same of these. Whoever names roots wants all of them: those do not wait for compilers.
-    fn taking_of(&self, classes: &[ClassId]) -> Taking {
-        let taking = self.taking(classes.len());
-        let has_roots = classes.iter().any(|class| self.graph.awaits_root(*class));
-        if has_roots { Taking { classes: 0, ..taking } } else { taking }
+    /// What part of all that may be changed at once these are.
+    pub(super) fn code_of(&self, classes: &[ClassId]) -> f64 {
+        let Some(allowance) = self.allowance.as_ref().filter(|allowance| allowance.classes_at_once().is_some()) else {
+            return 0.0;
+        };
+        allowance.part(classes.len(), self.graph.share_of_code(classes))
     }
 
     /// How many classes it is worth looking for: what a batch has room for, and a choice; none, where nothing more will be instrumented. `None`
@@ -101,7 +122,8 @@ impl Session {
             return Some(0);
         }
         let (allowance, now) = (self.allowance.as_ref()?, Instant::now());
-        let is_in_vain = !allowance.is_worth_while(now) && !allowance.allows(self.taking(1), now);
+        let one = Taking { pause: self.cost.of(1), code: allowance.part(1, 0.0) };
+        let is_in_vain = !allowance.is_worth_while(now) && !allowance.allows(one, now);
         let room = if is_in_vain { 0 } else { (CHOICE * self.most_classes() as f64) as usize };
         Some(room.saturating_sub(self.left_over.len()))
     }
@@ -152,7 +174,7 @@ impl Session {
         }
         // Then threads may wait again.
         let exceeded = allowance.exceeded.filter(|_| self.is_in_background)?;
-        let room = Taking { pause: self.cost.of(1).mul_f64(ROOM_FOR), classes: self.most_classes() };
+        let room = Taking { pause: self.cost.of(1).mul_f64(ROOM_FOR), code: 1.0 };
         Some(allowance.due(room, now).max(exceeded + QUIET))
     }
 
@@ -165,7 +187,7 @@ impl Session {
 
     /// When a batch of so many classes may be hotswapped that somebody has asked for, if that is not now.
     pub(super) fn allowed_from(&self, classes: usize) -> Option<Instant> {
-        let (now, asked_for) = (Instant::now(), Taking { pause: self.cost.of(classes), classes: 0 });
+        let (now, asked_for) = (Instant::now(), Taking { pause: self.cost.of(classes), code: 0.0 });
         let due = self.allowance.as_ref()?.due(asked_for, now);
         (due > now).then_some(due)
     }
@@ -178,7 +200,8 @@ impl Session {
             return self.exceed().await;
         }
         // Where there is a choice, what runs now goes before what ran at the beginning.
-        if self.allowance.is_some() && self.is_in_background && classes.len() > self.most_classes() {
+        let is_choice = classes.len() > self.most_classes() || self.code_of(&classes) > 1.0;
+        if self.allowance.is_some() && self.is_in_background && is_choice {
             self.look_below_roots().await?;
             let seen = self.select_seen().await?;
             self.nobody_waits_for(&seen);
@@ -200,7 +223,7 @@ impl Session {
         if let Some(allowance) = &mut self.allowance {
             allowance.exceeded = Some(Instant::now());
         }
-        self.hold_back(self.left_over.len());
+        self.hold_back();
         if self.is_in_background || self.stopping {
             return Ok(());
         }

@@ -51,8 +51,10 @@ pub(super) struct Hotswaps {
     pub(super) totals: HotswapTotals,
     /// The first of them, [`REMEMBERED`] at most.
     pub(super) each: Vec<Hotswapped>,
-    /// How many classes were changed at once, if others had to wait for compilers.
-    pub(super) held_back_to: Option<usize>,
+    /// How many classes were changed at once, where compilers limit that,
+    pub(super) most_at_once: usize,
+    /// and whether others had to wait for them.
+    pub(super) are_held_back: bool,
 }
 
 impl Hotswaps {
@@ -83,18 +85,17 @@ impl HotswapTotals {
 impl Session {
     /// As many of these classes as may be hotswapped at once; the others are left over.
     pub(super) fn batch(&mut self, mut classes: Vec<ClassId>) -> Vec<ClassId> {
-        let allowed = self.most_classes();
-        if allowed < classes.len() {
-            self.graph.sort_by_urgency(&mut classes);
-            // Whoever names roots wants all of them.
-            let roots = classes.iter().take_while(|class| self.graph.awaits_root(**class)).count();
-            let most = allowed.max(roots.min(self.cost.most_classes()));
-            if let Some(at_once) = self.classes_at_once().filter(|at_once| *at_once == allowed) {
-                self.hotswaps.held_back_to = Some(at_once);
-            }
-            self.left_over.extend(classes.drain(most..));
+        let allowed = self.cost.most_classes();
+        if allowed >= classes.len() && self.classes_at_once().is_none() {
+            return classes;
         }
-        classes
+        self.graph.sort_by_urgency(&mut classes);
+        let (mut first, others) = self.compiled_soon(classes);
+        self.hotswaps.are_held_back |= !others.is_empty();
+        self.left_over.extend(first.drain(allowed.min(first.len())..));
+        self.left_over.extend(others);
+        self.hotswaps.most_at_once = self.hotswaps.most_at_once.max(first.len());
+        first
     }
 
     /// A thread's hotswap is over; what it is to do next.
@@ -103,10 +104,8 @@ impl Session {
         thread: Option<ThreadId>,
         result: &HotswapResult,
     ) -> Result<Vec<ClassId>, SessionError> {
-        if self.running.take_if(|running| running.thread == thread).is_none() {
-            return Ok(Vec::new());
-        }
-        self.account(result);
+        let Some(running) = self.running.take_if(|running| running.thread == thread) else { return Ok(Vec::new()) };
+        self.account(&running.classes, result);
         self.settle_after_hotswap().await
     }
 
@@ -173,7 +172,7 @@ impl Session {
         self.graph.set_room(self.room());
     }
 
-    pub(super) fn account(&mut self, result: &HotswapResult) {
+    pub(super) fn account(&mut self, classes: &[ClassId], result: &HotswapResult) {
         self.hotswaps.add(result);
         let [pause, all] = [result.pause_ns, result.total_ns].map(Duration::from_nanos);
         log::debug!(
@@ -182,11 +181,11 @@ impl Session {
             result.classes
         );
         self.tell_time();
-        let is_dropping = self.graph.is_dropping();
+        let (is_dropping, code) = (self.graph.is_dropping(), self.code_of(classes));
         if let Some(governor) = self.governor_mut().filter(|_| is_dropping) {
             governor.paused(result.pause_ns);
         } else if let Some(allowance) = &mut self.allowance {
-            allowance.take(Taking { pause, classes: result.classes as usize }, Instant::now());
+            allowance.take(Taking { pause, code }, Instant::now());
         }
         self.cost.add(result);
         self.last_hotswap = Some(Instant::now());

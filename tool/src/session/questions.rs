@@ -301,8 +301,8 @@ impl Session {
             }
             Upcall::Hotswapped(ref result) => {
                 // What was linked by it has its turn after the command.
-                if self.running.take_if(|running| running.thread == pending.thread).is_some() {
-                    self.account(result);
+                if let Some(running) = self.running.take_if(|running| running.thread == pending.thread) {
+                    self.account(&running.classes, result);
                 }
                 self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
             }

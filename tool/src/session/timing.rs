@@ -22,10 +22,11 @@ impl Session {
         self.segment.set_control(Some(NonZeroU32::MIN));
         self.cost.keeps_compiled_code();
         self.graph.hold_back_others(true);
-        let reply = self.command(Command::Hotswap { classes }, "hotswap the roots").await;
+        let hotswap = Command::Hotswap { classes: classes.clone() };
+        let reply = self.command(hotswap, "hotswap the roots").await;
         self.graph.hold_back_others(false);
         match reply? {
-            Reply::Hotswapped(result) => self.account(&result),
+            Reply::Hotswapped(result) => self.account(&classes, &result),
             other => return Err(unexpected("hotswap the roots", &other)),
         }
         self.command(Command::Record, "time the roots").await?;

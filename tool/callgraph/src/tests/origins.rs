@@ -203,6 +203,23 @@ fn what_samples_have_below_a_root_is_selected_and_what_they_have_around_it_is_no
 }
 
 #[test]
+fn classes_are_admitted_by_what_part_of_the_time_is_in_code_that_is_discarded_for_them() {
+    let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Square", "Disc"]);
+    let names = [ROOT, "Main.helper()I", "Square.other()I", "Disc.area()I"].map(str::to_owned);
+    // The last is not below the root; of the one before, the root is too far from the innermost call.
+    let stacks: [&[usize]; 5] = [&[0, 1], &[0, 2], &[0, 2, 3], &[0, 2, 2, 2, 2], &[3]];
+    jvm.graph.ran_in_samples(&names, stacks.iter().map(|stack| stack.iter().copied()));
+    let [main, square, disc] = ["Main", "Square", "Disc"].map(|name| jvm.classes[name].id);
+    let share = |classes: &[ClassId]| jvm.graph.share_of_code(classes);
+    assert_eq!([share(&[main]), share(&[square]), share(&[disc])], [0.75, 0.75, 0.25]);
+    assert_eq!((share(&[square, disc]), share(&[main, square]), share(&[])), (0.75, 1.0, 0.0), "each sample once");
+    let admitted = |admits: fn(usize, f64) -> bool| jvm.graph.admitted(vec![disc, main, square], admits);
+    assert_eq!(admitted(|_, share| share < 1.0), (vec![disc, main], vec![square]));
+    assert_eq!(admitted(|count, _| count <= 1), (vec![disc], vec![main, square]));
+    assert_eq!(admitted(|_, share| share != 0.75), (vec![disc], vec![main, square]), "what goes by adds nothing");
+}
+
+#[test]
 fn methods_that_were_refused_or_dropped_or_whose_turn_did_not_come_lack_probes() {
     let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Square"]);
     let mut step = jvm.graph.first_call(jvm.ids[ROOT]);

@@ -15,7 +15,7 @@ async fn over_the_limit_threads_go_on_and_tell_the_agent_so() {
     })
     .await;
     session.be(Gentle::On, Duration::ZERO);
-    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
+    session.account(&[], &HotswapResult { pause_ns: 1_000_000_000, ..done() });
     let question = session.next_event().await.unwrap();
     session.serve(question).await.unwrap();
     agent.join().expect("the agent's script went as written");
@@ -34,7 +34,7 @@ async fn what_threads_tell_that_do_not_wait_is_seen_to_together() {
     })
     .await;
     session.be(Gentle::On, Duration::ZERO);
-    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
+    session.account(&[], &HotswapResult { pause_ns: 1_000_000_000, ..done() });
     session.is_in_background = true;
     for told in 1..=NOTICES {
         session.serve(SessionEvent::Message(ToTool::Notice(Notice::FirstCall(ROOT)))).await.unwrap();
@@ -99,7 +99,7 @@ async fn what_is_likely_is_not_looked_for_when_nothing_is_instrumented_any_more(
     assert_eq!(session.room(), None, "there is no limit");
     session.be(Gentle::On, Duration::from_secs(10));
     assert!(session.room() > Some(0));
-    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
+    session.account(&[], &HotswapResult { pause_ns: 1_000_000_000, ..done() });
     session.recording_for(Some(Duration::from_secs(10)));
     // It will be allowed,
     assert!(session.room() > Some(0));
@@ -129,7 +129,7 @@ async fn what_costs_too_much_is_dropped_over_the_limit_too() {
         session.serve(question).await.unwrap();
     }
     session.be(Gentle::On, Duration::ZERO);
-    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
+    session.account(&[], &HotswapResult { pause_ns: 1_000_000_000, ..done() });
     let called = session.graph().methods().iter().find(|it| it.root_of.is_empty()).expect("what it calls").id;
     session.losing = session.graph.drop_methods(&[called]);
     session.turn().await.unwrap();
@@ -153,8 +153,9 @@ async fn however_much_is_dropped_none_of_it_waits_for_the_limit() {
     .await;
     session.be(Gentle::On, Duration::ZERO);
     session.limit_classes(&scarcity());
-    session.account(&HotswapResult { pause_ns: 1_000_000_000, classes: 1_000, ..done() });
-    session.losing = CLASSES.map(ClassId).collect();
+    let classes: Vec<ClassId> = CLASSES.map(ClassId).collect();
+    session.account(&classes, &HotswapResult { pause_ns: 1_000_000_000, ..done() });
+    session.losing = classes;
     session.turn().await.unwrap();
     agent.join().expect("the agent's script went as written");
     assert!(session.left_over.is_empty());
@@ -235,9 +236,30 @@ async fn where_processors_are_scarce_few_classes_are_changed_at_once() {
         assert_eq!(first.len() + std::mem::take(&mut session.left_over).len(), CLASSES.count());
     }
     assert_eq!(session.held_back_to(), Some(at_once));
-    session.account(&HotswapResult { classes: at_once as u32, ..done() });
+    let first: Vec<ClassId> = CLASSES.map(ClassId).take(at_once).collect();
+    session.account(&first, &done());
     assert!(session.must_wait_for(&[OTHER]), "compilers have to catch up");
     assert_eq!(session.allowed_from(1), None, "not with what somebody asks for");
+}
+
+#[tokio::test]
+async fn where_all_of_the_time_is_in_code_that_is_discarded_few_classes_are_changed() {
+    let (mut session, _, agent) = select(|_| {}).await;
+    agent.join().expect("the agent's script went as written");
+    session.be(Gentle::On, Duration::ZERO);
+    session.limit_classes(&scarcity());
+    let others = || (1_000..1_010).map(ClassId);
+    let classes = || [OTHER].into_iter().chain(others()).collect::<Vec<ClassId>>();
+    assert_eq!(session.batch(classes()).len(), classes().len(), "nothing is known of them");
+    assert_eq!(session.classes_at_once_of(classes().len()), Some(classes().len()), "it may be fewer");
+    let names = ["Main.root()V", "Other.callee()V"].map(str::to_owned);
+    session.graph.ran_in_samples(&names, [[0, 1, 1, 1, 1]; 10].into_iter().map(<[usize; 5]>::into_iter));
+    assert_eq!(session.batch(classes()), [OTHER], "with another it would be slow for longer");
+    assert_eq!(std::mem::take(&mut session.left_over), others().collect::<Vec<ClassId>>());
+    assert_eq!(session.held_back_to(), Some(classes().len()));
+    session.account(&[OTHER], &done());
+    assert!(!session.must_wait_for(&[ClassId(1_000)]) && session.must_wait_for(&[OTHER]));
+    assert_eq!(session.batch(classes()), others().take(4).collect::<Vec<ClassId>>(), "what is not dense finds room");
 }
 
 #[tokio::test]
@@ -246,7 +268,9 @@ async fn roots_do_not_wait_for_compilers() {
     agent.join().expect("the agent's script went as written");
     session.be(Gentle::On, Duration::ZERO);
     session.limit_classes(&scarcity());
-    session.account(&HotswapResult { classes: 1_000, ..done() });
+    session.account(&[OTHER; 1_000], &done());
     assert!(session.must_wait_for(&[OTHER]));
     assert!(!session.must_wait_for(&[MAIN, OTHER]));
+    assert_eq!((session.batch(vec![OTHER, MAIN]), &session.left_over[..]), (vec![MAIN], &[OTHER][..]));
+    assert_eq!(session.batch(vec![OTHER]), [OTHER], "so that it goes on");
 }
