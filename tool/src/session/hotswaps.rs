@@ -182,10 +182,14 @@ impl Session {
         );
         self.tell_time();
         let (is_dropping, code) = (self.graph.is_dropping(), self.code_of(classes));
+        // Drops have their own limit of pauses; what they discard is compiled again as well.
+        let mut taken = Taking { pause, code };
         if let Some(governor) = self.governor_mut().filter(|_| is_dropping) {
             governor.paused(result.pause_ns);
-        } else if let Some(allowance) = &mut self.allowance {
-            allowance.take(Taking { pause, code }, Instant::now());
+            taken.pause = Duration::ZERO;
+        }
+        if let Some(allowance) = &mut self.allowance {
+            allowance.take(taken, Instant::now());
         }
         self.cost.add(result);
         self.last_hotswap = Some(Instant::now());

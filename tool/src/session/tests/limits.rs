@@ -1,6 +1,10 @@
 //! What is done over the limits, and within them again.
 
+use rustc_hash::FxHashMap;
+
 use super::*;
+use crate::budget::{Governor, Limit, Probes, Tally};
+use crate::profile::Clock;
 
 #[tokio::test]
 async fn over_the_limit_threads_go_on_and_tell_the_agent_so() {
@@ -129,12 +133,18 @@ async fn what_costs_too_much_is_dropped_over_the_limit_too() {
         session.serve(question).await.unwrap();
     }
     session.be(Gentle::On, Duration::ZERO);
+    session.limit_classes(&scarcity());
+    let probes = Probes { clock: Clock::default(), idle_ns: 0.0, timing_ns: 0.0 };
+    let (_, tallies) = tokio::sync::watch::channel(Tally::default());
+    session.keep_to(Governor::new(Limit::UNASKED, probes, FxHashMap::default()), tallies);
     session.account(&[], &HotswapResult { pause_ns: 1_000_000_000, ..done() });
     let called = session.graph().methods().iter().find(|it| it.root_of.is_empty()).expect("what it calls").id;
     session.losing = session.graph.drop_methods(&[called]);
     session.turn().await.unwrap();
     agent.join().expect("the agent's script went as written");
     assert!(session.losing.is_empty() && !session.graph().can_drop(called));
+    let room = session.allowance.map(|allowance| allowance.room(Instant::now()));
+    assert!(room < Some(1.0), "it is compiled again");
 }
 
 #[tokio::test]
