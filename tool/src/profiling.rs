@@ -114,7 +114,7 @@ pub enum Stage {
     Note(String),
     /// The probes are being timed, the classes listed, the roots instrumented.
     Preparing,
-    /// What is about to be changed first, and what compilers have had of the processors so far, if that is known: they want it again for what is changed.
+    /// What is about to be changed first, and what compilers have had of the processors so far, if that is known and they may want as much again.
     Estimated(Estimate, Option<Duration>),
     /// The roots are instrumented: what each pattern matches.
     RootsInstrumented(Vec<InstrumentedRoot>),
@@ -311,6 +311,8 @@ pub(crate) async fn prepare(
     }
     session.omit().await?;
     session.list_classes(settings.reveal).await?;
+    // What is sampled so early keeps its compiled code, but for what is changed.
+    let keeps_code = sampling.is_some();
     let mut walking = None;
     if sampling.is_none() && Sampling::is_wanted(settings, start) {
         sampling = Sampling::begin_again(pid, session.graph());
@@ -318,7 +320,10 @@ pub(crate) async fn prepare(
     }
     let (threads, over) = wanted.so_far();
     session.limit_classes(&Scarcity { threads, over, processors, compiling, compilers });
-    let announce = |estimate| observer(Stage::Estimated(estimate, compiling));
+    let announce = |estimate: Estimate| {
+        let is_limited = keeps_code && estimate.at_once.is_some();
+        observer(Stage::Estimated(estimate, compiling.filter(|_| !is_limited)));
+    };
     let mut first = session.select_roots(announce).await?;
     let walked = match walking {
         Some(walking) => Some(walking.end(session).await?),

@@ -156,7 +156,7 @@ fn span(time: Duration) -> humantime::FormattedDuration {
     humantime::format_duration(Duration::from_millis(time.as_millis() as u64))
 }
 
-/// `compiling` is what compilers have had of the processors so far.
+/// `compiling` is what compilers have had of the processors so far, if they may want that again.
 fn estimated(estimate: &Estimate, compiling: Option<Duration>) -> String {
     const WORTH_SAYING: Duration = Duration::from_secs(1);
     let Estimate { loaded, classes, methods, batches, pause, allowed, at_once } = *estimate;
@@ -181,8 +181,7 @@ fn estimated(estimate: &Estimate, compiling: Option<Duration>) -> String {
             format!("{} of pauses now, the rest, and what is found, in the background", time(nanoseconds(allowed)))
         }
     };
-    let is_much = |compiling: &Duration| at_once.is_none() && *compiling >= WORTH_SAYING;
-    let compiling = compiling.filter(is_much).map(|compiling| {
+    let compiling = compiling.filter(|compiling| *compiling >= WORTH_SAYING).map(|compiling| {
         let compiling = time(nanoseconds(compiling));
         format!("; compilers have had {compiling} of the processors so far, and may want as much again now, and when it is over")
     });
@@ -245,7 +244,7 @@ mod tests {
         );
         let crowded = Estimate { at_once: Some(26), ..estimate };
         assert_eq!(
-            estimated(&crowded, Some(Duration::from_millis(15_070))),
+            estimated(&crowded, None),
             "677 classes of 12,300 loaded are to be changed, 1,894 methods in them, each pause is 40.00 ms or more: 26 now at most, the rest, and what is \
              found, in the background, as far as compilers keep up, for processors are scarce"
         );
