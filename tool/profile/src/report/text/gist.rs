@@ -43,7 +43,7 @@ pub(super) fn missing_calls(profile: &Profile, out: &mut impl Write) -> io::Resu
         writeln!(
             out,
             "about {:.0}% of the calls are missing, because the program did not wait until all methods were instrumented: >= marks \
-             counts that are too low{sampled}{unseen}\n  - record for longer\n  - where the program may be held up: --gentle off",
+             counts that are too low{sampled}{unseen}\n  - record for longer\n  - name what is to be counted: --include 'com.acme.**'\n  - where the program may be held up: --gentle off",
             100.0 * missing
         )?;
     }
