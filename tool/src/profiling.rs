@@ -319,7 +319,7 @@ pub(crate) async fn prepare(
         walking = Some(Walking::begin(session).await?);
     }
     let (threads, over) = wanted.so_far();
-    session.limit_classes(&Scarcity { threads, over, processors, compiling, compilers });
+    session.limit_code(&Scarcity { threads, over, processors, compiling, compilers });
     let announce = |estimate: Estimate| {
         let is_limited = keeps_code && estimate.at_once.is_some();
         observer(Stage::Estimated(estimate, compiling.filter(|_| !is_limited)));

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::mirror::ClassKey;
 
-/// So many of a sample's innermost calls are taken to be compiled into one another. In a Spring service, of whose time 14 % was in code of 30 classes
-/// then, in that of 60 it was 63, and with the latter it was as slow as with all.
+/// So many of a sample's innermost calls are taken to be compiled into one another. Of a Spring service's time 14 % is in code of 30 classes then, and 63
+/// in that of 60, with which it was as slow as with all.
 const INLINED: usize = 4;
 
 /// Samples below roots, by the classes of their innermost calls.

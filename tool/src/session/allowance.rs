@@ -1,8 +1,8 @@
 //! What a profile may take of the target at a time: how long the JVM is stopped, and how much code its compilers have to compile again.
 //!
 //! A hotswap discards what is compiled of its classes, and of all code that has inlined them. Where threads stand in line for processors, so do the
-//! compilers, and the threads that interpret meanwhile: so much slower, that methods take long to become hot again. So only as many classes are
-//! changed there as compilers catch up with. Why so, and what it brings: docs/decisions/scarce-processors.md.
+//! compilers, and the threads that interpret meanwhile: so much slower, that methods take long to become hot again. So only as much code is
+//! discarded there as compilers catch up with, and as the program can do without. Why so, and what it brings: docs/decisions/scarce-processors.md.
 
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
@@ -143,7 +143,7 @@ impl Allowance {
     }
 
     /// Processors are as scarce as that.
-    pub(super) fn limit_classes(&mut self, scarcity: &Scarcity) {
+    pub(super) fn limit_code(&mut self, scarcity: &Scarcity) {
         self.changed.of_a_class = scarcity.of_a_class();
     }
 
@@ -277,7 +277,7 @@ mod tests {
 
     fn limited(scarcity: &Scarcity, begun: Instant) -> Allowance {
         let mut allowance = Allowance::new(begun, Duration::from_secs(15));
-        allowance.limit_classes(scarcity);
+        allowance.limit_code(scarcity);
         allowance
     }
 

@@ -47,9 +47,9 @@ impl Session {
     }
 
     /// Processors are as scarce as that.
-    pub fn limit_classes(&mut self, scarcity: &Scarcity) {
+    pub fn limit_code(&mut self, scarcity: &Scarcity) {
         let Some(allowance) = &mut self.allowance else { return };
-        allowance.limit_classes(scarcity);
+        allowance.limit_code(scarcity);
         let (wanted, in_line) = scarcity.wanted();
         log::debug!(
             "threads wanted {wanted:.2} processors, and {in_line:.2} stood in line; classes at once: {:?}",

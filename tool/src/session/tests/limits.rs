@@ -133,7 +133,7 @@ async fn what_costs_too_much_is_dropped_over_the_limit_too() {
         session.serve(question).await.unwrap();
     }
     session.be(Gentle::On, Duration::ZERO);
-    session.limit_classes(&scarcity());
+    session.limit_code(&scarcity());
     let probes = Probes { clock: Clock::default(), idle_ns: 0.0, timing_ns: 0.0 };
     let (_, tallies) = tokio::sync::watch::channel(Tally::default());
     session.keep_to(Governor::new(Limit::UNASKED, probes, FxHashMap::default()), tallies);
@@ -162,7 +162,7 @@ async fn however_much_is_dropped_none_of_it_waits_for_the_limit() {
     })
     .await;
     session.be(Gentle::On, Duration::ZERO);
-    session.limit_classes(&scarcity());
+    session.limit_code(&scarcity());
     let classes: Vec<ClassId> = CLASSES.map(ClassId).collect();
     session.account(&classes, &HotswapResult { pause_ns: 1_000_000_000, ..done() });
     session.losing = classes;
@@ -234,10 +234,10 @@ async fn where_processors_are_scarce_few_classes_are_changed_at_once() {
     const CLASSES: std::ops::Range<u64> = 1_000..1_200;
     let (mut session, agent) = begin(|_| {}).await;
     agent.join().expect("the agent's script went as written");
-    session.limit_classes(&scarcity());
+    session.limit_code(&scarcity());
     assert_eq!(session.classes_at_once(), None, "without limits all of them are");
     session.be(Gentle::On, Duration::ZERO);
-    session.limit_classes(&scarcity());
+    session.limit_code(&scarcity());
     let at_once = session.classes_at_once().expect("a limit");
     assert!(at_once < CLASSES.count() && session.held_back_to().is_none());
     for _ in 0..2 {
@@ -257,7 +257,7 @@ async fn where_all_of_the_time_is_in_code_that_is_discarded_few_classes_are_chan
     let (mut session, _, agent) = select(|_| {}).await;
     agent.join().expect("the agent's script went as written");
     session.be(Gentle::On, Duration::ZERO);
-    session.limit_classes(&scarcity());
+    session.limit_code(&scarcity());
     let others = || (1_000..1_010).map(ClassId);
     let classes = || [OTHER].into_iter().chain(others()).collect::<Vec<ClassId>>();
     assert_eq!(session.batch(classes()).len(), classes().len(), "nothing is known of them");
@@ -277,7 +277,7 @@ async fn roots_do_not_wait_for_compilers() {
     let (mut session, _, agent) = select(|_| {}).await;
     agent.join().expect("the agent's script went as written");
     session.be(Gentle::On, Duration::ZERO);
-    session.limit_classes(&scarcity());
+    session.limit_code(&scarcity());
     session.account(&[OTHER; 1_000], &done());
     assert!(session.must_wait_for(&[OTHER]));
     assert!(!session.must_wait_for(&[MAIN, OTHER]));
