@@ -94,7 +94,8 @@ fn waited_in_vain(deadlines_passed: &[String], methods: &[MethodName]) -> Option
 /// Why so few classes were changed at once.
 fn scarce(classes: usize) -> String {
     format!(
-        "processors are scarce, and {} were changed at once, so that compilers keep up. Name what is to be counted (--include 'com.acme.**')",
+        "processors are scarce, and {} were changed at once, so that compilers keep up. Name what is to be counted (--include 'com.acme.**'), or record for \
+         longer",
         plural(classes as u64, "class", "classes")
     )
 }
@@ -114,14 +115,19 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
                 "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, from \
                  before that. Record for longer, or, where the program may be held up, with --gentle off"
             ),
-            Reveal::Blocking => {
-                let scarce = facts.held_back_to.map_or_else(String::new, |classes| format!(": {}", scarce(classes)));
-                format!(
+            Reveal::Blocking => match facts.held_back_to {
+                Some(classes) => format!(
                     "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and {} of them never \
-                     were{scarce}. Record for longer, or, where the program may be held up, with --gentle off",
+                     were: {}",
+                    count(never as u64),
+                    scarce(classes)
+                ),
+                None => format!(
+                    "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and {} of them never \
+                     were. Record for longer, or, where the program may be held up, with --gentle off",
                     count(never as u64)
-                )
-            }
+                ),
+            },
         });
     }
     if are_open_calls_in_part(&counters::waits(decoder)) {

@@ -1,12 +1,11 @@
 //! The governor: what the probes cost just now, and which methods are dropped to keep that within the budget.
 //!
-//! A method is dropped for what its probes cost, and kept for what it tells: its own time. So the methods with the most cost for
-//! the least time go first, and no more of them than needed. Where all together would not be enough, only those go whose probes cost more than
-//! they take themselves: nothing else is given up in vain. Roots are never dropped: without them there is no profile.
+//! A method is dropped for what its probes cost, and kept for what it tells: its own time. So the methods with the most cost for the least time go
+//! first, and no more than needed. Where all together would not be enough, only those go whose probes cost more than they take themselves. Roots are
+//! never dropped: without them there is no profile.
 //!
-//! What a drop brings is known beforehand, because the time without probes stays the same. It is still looked at what came of it
-//! before the next one: not at once, since code that was given back is compiled anew. Nothing that was dropped comes back: a method
-//! with a gap in its counts would tell nothing.
+//! What a drop brings is known beforehand, because the time without probes stays the same. It is still looked at what came of it before the next one:
+//! not at once, since code that was given back is compiled anew. Nothing that was dropped comes back: a gap in its counts would tell nothing.
 
 use std::time::Duration;
 
@@ -304,9 +303,10 @@ impl Governor {
         let is_known = sum.undisturbed_ns.is_some() && sum.per_second > 0.0;
         let run_ns = if is_known { self.used * 1e9 / sum.per_second } else { f64::INFINITY };
         let part = limit.part_of_running(bare_ns, run_ns);
-        let is_slow = sum.without_probes_ns(clock) > self.rules.slow * sum.spanned.max(1.0) * bare_ns;
-        let times = if is_slow { self.rules.times_of_slow_code } else { 1.0 };
-        (limit, part.max((times * part).min(self.limit.part_of(bare_ns))))
+        let may_be_slow = self.seen_at < self.rules.slow_for + self.dropped.last().map_or(Duration::ZERO, |it| it.at);
+        let times = sum.without_probes_ns(clock) / (sum.spanned.max(1.0) * bare_ns);
+        let allowed = if may_be_slow && times > self.rules.slow { self.rules.times_of_slow_code } else { 1.0 };
+        (limit, part.max((allowed * part).min(self.limit.part_of(bare_ns))))
     }
 
     fn sum(&self, root: MethodId, Window { tally: window, seconds, calls }: &Window) -> RootSum {
@@ -390,12 +390,12 @@ impl Governor {
     ) -> (Vec<Due>, f64) {
         struct Candidate {
             due: Due,
-            score: f64,
+            told: f64,
         }
         let Some(window) = self.windows.get(&root.root) else { return (Vec::new(), 0.0) };
         // Of code that is not compiled yet, all parts take longer.
         let told_ns = root.bare_ns(clock).max(root.without_probes_ns(clock));
-        let Rules { least_cost, least_gain, .. } = self.rules;
+        let Rules { least_cost, least_gain, least_told, .. } = self.rules;
         let goes = |method: MethodId| going.iter().any(|due| due.method == method);
         let mut excess = root.overhead(clock) - aim;
         let mut candidates: Vec<Candidate> = Vec::new();
@@ -405,15 +405,17 @@ impl Governor {
                 excess -= overhead;
             } else if *method != root.root && overhead >= least_cost * limit && can_go(*method) {
                 let own_ns = tally.self_ns - tally.calls * clock.inner_ns - tally.calls_made * clock.outer_ns;
-                let told = own_ns.max(0.0) / told_ns + LEAST_TOLD;
-                candidates.push(Candidate { due: Due { method: *method, overhead }, score: overhead / told });
+                let told = own_ns.max(0.0) / told_ns;
+                candidates.push(Candidate { due: Due { method: *method, overhead }, told });
             }
         }
         // What can never be enough is done as far as it takes nothing away: whose probes cost more than its time.
         if candidates.iter().map(|candidate| candidate.due.overhead).sum::<f64>() < excess {
-            candidates.retain(|candidate| candidate.score >= 1.0);
+            candidates.retain(|Candidate { due, told }| due.overhead >= told + LEAST_TOLD);
         }
-        candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.due.method.cmp(&b.due.method)));
+        let told_at_least = LEAST_TOLD.max(least_told * limit);
+        let score = |Candidate { due, told }: &Candidate| due.overhead / (told + told_at_least);
+        candidates.sort_by(|a, b| score(b).total_cmp(&score(a)).then(a.due.method.cmp(&b.due.method)));
         let mut chosen = Vec::new();
         for candidate in candidates {
             if excess <= 0.0 {

@@ -32,6 +32,11 @@ pub(super) struct Rules {
     pub(super) slow: f64,
     /// so many times as much is allowed then, for every drop discards more of it.
     pub(super) times_of_slow_code: f64,
+    /// for so long since recording began, or the last drop: what is slow for longer is so for its probes.
+    pub(super) slow_for: Duration,
+    /// However little time a method takes, it tells as much as such a part of the limit: what costs most goes first, unless it takes much itself, and what
+    /// costs little stays, such as all that only calls others.
+    pub(super) least_told: f64,
     /// A pair counts so many times what it was calibrated to,
     times: f64,
     /// and so much at least;
@@ -56,6 +61,8 @@ impl Rules {
                 least_gain: 0.0,
                 slow: f64::INFINITY,
                 times_of_slow_code: 1.0,
+                slow_for: Duration::ZERO,
+                least_told: 0.0,
                 times: 1.0,
                 least_pair_ns: 0.0,
                 waits_in_line: false,
@@ -73,6 +80,8 @@ impl Rules {
                 least_gain: 0.25,
                 slow: 2.0,
                 times_of_slow_code: 4.0,
+                slow_for: Duration::from_secs(5),
+                least_told: 0.05,
                 times: 2.0,
                 least_pair_ns: 100.0,
                 waits_in_line: true,

@@ -276,6 +276,15 @@ fn what_costs_most_for_what_it_tells_goes_first() {
 }
 
 #[test]
+fn unasked_what_only_calls_others_stays_if_it_costs_little() {
+    // Thirty that take nothing cost 110 ms together, one that takes a time of its own 96; half of them would be enough.
+    let mut below = vec![(2, 960_000, 40)];
+    below.extend((3..33).map(|method| (method, 36_700, 0)));
+    let dropped = decided_unasked(2.0, 20, &below);
+    assert!(dropped.len() == 4 && dropped.contains(&2), "{dropped:?}");
+}
+
+#[test]
 fn no_more_is_dropped_than_is_needed() {
     // The first by its score saves 2.5 %, the second 25 %, which is enough by itself.
     assert_eq!(decided("10%", 200, &[(2, 100_000, 0), (3, 1_000_000, 2), (4, 10, 0)]), [3]);
