@@ -1,7 +1,7 @@
 //! Limits of what a profile takes of the target's time, all its waits and pauses together.
 //!
 //! A single pause is short and a single wait has its deadline, but a large program has hundreds of the ones and thousands of the others. So the JVM is
-//! stopped for a small part of the time only, where processors are scarce few classes are changed ([`Allowance`]), and each thread waits for a small part of its own
+//! stopped for a small part of the time only, where processors are scarce little code is discarded ([`Allowance`]), and each thread waits for a small part of its own
 //! ([`Patience`], kept by the agent). Within that, discovery
 //! is exact: a thread that enters a method waits until what it calls is instrumented. What would take more is instrumented later, by the
 //! agent's own thread, as soon as the limit allows, and meanwhile threads tell what they reveal and go on. What that misses is known by method
