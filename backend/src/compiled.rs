@@ -1,11 +1,10 @@
-//! What the JIT compiler has found worth compiling: methods that run often, and will do so again.
+//! What the JIT compilers have found worth compiling: methods that run often, and will do so again, and what has inlined what.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 
-use headwater_protocol::ClassId;
-use headwater_protocol::message::MethodInfo;
+use headwater_protocol::message::{CompiledCode, CompiledPiece, MethodRef};
 use jni::sys::{jint, jmethodID};
 
 use crate::classes::Classes;
@@ -15,47 +14,56 @@ use crate::jni_env::Jni;
 use crate::jvmti::{CompileRecord, Env, Error, EventKind, InlinePlace, InlineRecord, Jvmti};
 
 thread_local! {
-    /// While this thread lists: the methods that it has been told of.
-    static LISTED: RefCell<Option<HashSet<jmethodID>>> = const { RefCell::new(None) };
+    /// While this thread lists: what it has been told of.
+    static LISTED: RefCell<Option<Vec<Piece>>> = const { RefCell::new(None) };
 }
 
-/// All methods that are compiled, by themselves or inlined in others, by their classes.
-pub fn list(
-    jvmti: Jvmti,
-    jni: Jni,
-    classes: &Classes,
-    connection: &Connection,
-) -> Result<Vec<(ClassId, Vec<MethodInfo>)>, Error> {
-    LISTED.set(Some(HashSet::new()));
+/// A method that is compiled by itself.
+struct Piece {
+    method: jmethodID,
+    bytes: u32,
+    inlined: HashSet<jmethodID>,
+}
+
+/// All that is compiled.
+pub fn list(jvmti: Jvmti, jni: Jni, classes: &Classes, connection: &Connection) -> Result<CompiledCode, Error> {
+    LISTED.set(Some(Vec::new()));
     let generated = jvmti.enable(EventKind::CompiledMethodLoad).and_then(|()| {
         let generated = jvmti.generate(EventKind::CompiledMethodLoad);
         jvmti.disable(EventKind::CompiledMethodLoad).and(generated)
     });
-    let methods = LISTED.take().unwrap_or_default();
+    let pieces = LISTED.take().unwrap_or_default();
     generated?;
-    let mut by_class: HashMap<ClassId, Vec<MethodInfo>> = HashMap::new();
-    for method in connection.attending(methods.into_iter().collect()) {
+    let methods = pieces.iter().flat_map(|piece| piece.inlined.iter().chain([&piece.method])).copied();
+    let (mut code, mut indices) = (CompiledCode::default(), HashMap::new());
+    for method in connection.attending(methods.collect::<HashSet<_>>().into_iter().collect()) {
         // A method whose class has been unloaded meanwhile has no name any more.
-        if let Ok((class, info)) = describe(jvmti, jni, classes, method) {
-            by_class.entry(class).or_default().push(info);
+        if let Ok(described) = describe(jvmti, jni, classes, method) {
+            indices.insert(method, code.methods.len() as u32);
+            code.methods.push(described);
         }
     }
-    Ok(by_class.into_iter().collect())
+    let numbered = |Piece { method, bytes, inlined }: Piece| {
+        let inlined = inlined.iter().filter_map(|method| indices.get(method)).copied().collect();
+        Some(CompiledPiece { bytes, method: *indices.get(&method)?, inlined })
+    };
+    code.pieces = pieces.into_iter().filter_map(numbered).collect();
+    Ok(code)
 }
 
-fn describe(jvmti: Jvmti, jni: Jni, classes: &Classes, method: jmethodID) -> Result<(ClassId, MethodInfo), Error> {
+fn describe(jvmti: Jvmti, jni: Jni, classes: &Classes, method: jmethodID) -> Result<MethodRef, Error> {
     let class = jvmti.declaring_class(method)?;
     let id = classes.id(class);
     jni.delete_local(class);
     let (name, descriptor) = jvmti.method_name(method)?;
-    Ok((id?, MethodInfo { name, descriptor, access: jvmti.method_modifiers(method)? as u16, calls: Some(1) }))
+    Ok(MethodRef { class: id?, name, descriptor })
 }
 
 /// The event's callback. Threads that do not list are told of what is compiled just now, and do not care.
 pub unsafe extern "system" fn compiled_method_load(
     _jvmti: *mut Env,
     method: jmethodID,
-    _code_size: jint,
+    code_size: jint,
     _code: *const c_void,
     _map_length: jint,
     _map: *const c_void,
@@ -64,22 +72,24 @@ pub unsafe extern "system" fn compiled_method_load(
     guard((), || {
         LISTED.with_borrow_mut(|listed| {
             let Some(listed) = listed else { return };
-            listed.insert(method);
+            let mut inlined = HashSet::new();
             // SAFETY: the JVM passes null, or a list of records that are as their kind says (jvmticmlr.h).
             while let Some(header) = unsafe { record.as_ref() } {
                 if header.kind == CompileRecord::INLINE_INFO {
                     // SAFETY: as above.
-                    listed.extend(unsafe { inlined(&*record.cast::<InlineRecord>()) });
+                    inlined.extend(unsafe { inlined_in(&*record.cast::<InlineRecord>()) });
                 }
                 record = header.next;
             }
+            inlined.remove(&method);
+            listed.push(Piece { method, bytes: code_size.max(0) as u32, inlined });
         });
     });
 }
 
 /// # Safety
 /// The record is as the JVM passes it to the event's callback.
-unsafe fn inlined(record: &InlineRecord) -> Vec<jmethodID> {
+unsafe fn inlined_in(record: &InlineRecord) -> Vec<jmethodID> {
     if record.places.is_null() {
         return Vec::new();
     }

@@ -132,7 +132,7 @@ pub enum Command {
     },
     /// What the constant pools of the JDK's loaded classes name. Answered by [`Reply::Mentions`].
     ListMentions,
-    /// The methods that the JIT compiler has found worth compiling. Answered by [`Reply::Compiled`].
+    /// What the JIT compilers have found worth compiling. Answered by [`Reply::Compiled`].
     ListCompiled,
     /// Have these classes retransformed in one go, on the agent's own thread. Answered by [`Reply::Hotswapped`].
     Hotswap {
@@ -209,8 +209,8 @@ pub enum Reply {
     ClassFiles(Vec<ClassFileBytes>),
     /// To [`Command::ListMentions`]: each name and descriptor once, by its [`mention`], and each text, by [`mention_by_text`].
     Mentions(Vec<u64>),
-    /// To [`Command::ListCompiled`]: methods that are compiled, by themselves or as a part of their callers.
-    Compiled(Vec<(ClassId, Vec<MethodInfo>)>),
+    /// To [`Command::ListCompiled`].
+    Compiled(CompiledCode),
     /// To [`Command::Hotswap`] and [`Command::ForgetLambdas`].
     Hotswapped(HotswapResult),
     /// To [`Command::ListCalls`]: each thread's, the outermost first.
@@ -451,6 +451,26 @@ pub struct MethodRef {
     pub name: String,
     /// Its descriptor.
     pub descriptor: String,
+}
+
+/// All code that is compiled at a moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompiledCode {
+    /// The methods that are in it, each once.
+    pub methods: Vec<MethodRef>,
+    /// A piece for each of them that is compiled by itself, or several.
+    pub pieces: Vec<CompiledPiece>,
+}
+
+/// What was compiled in one go. Its methods are indices into [`CompiledCode::methods`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompiledPiece {
+    /// How large it is.
+    pub bytes: u32,
+    /// Whose code it is.
+    pub method: u32,
+    /// The methods that are inlined in it, each once.
+    pub inlined: Vec<u32>,
 }
 
 /// What a retransformation did.

@@ -14,7 +14,7 @@ use crate::drain::Drain;
 use crate::jvm::Jvm;
 use crate::profile::Profile;
 use crate::profiling::live::{Attached, Live};
-use crate::session::{Estimate, Gentle, Scarcity, Session, SessionError, SessionEvent, Spent};
+use crate::session::{CompilerTime, Estimate, Gentle, Session, SessionError, SessionEvent, Spent};
 use crate::ticker::monotonic_ns;
 
 pub(crate) mod assemble;
@@ -318,8 +318,9 @@ pub(crate) async fn prepare(
         sampling = Sampling::begin_again(pid, session.graph());
         walking = Some(Walking::begin(session).await?);
     }
-    let (threads, over) = wanted.so_far();
-    session.limit_code(&Scarcity { threads, over, processors, compiling, compilers });
+    if let Some(had) = compiling {
+        session.limit_code(&CompilerTime { number: compilers, had, threads: wanted.so_far().0 });
+    }
     let announce = |estimate: Estimate| {
         let is_limited = keeps_code && estimate.at_once.is_some();
         observer(Stage::Estimated(estimate, compiling.filter(|_| !is_limited)));

@@ -39,7 +39,7 @@ mod spent;
 mod tests;
 mod timing;
 
-pub use allowance::Scarcity;
+pub use allowance::CompilerTime;
 pub use error::SessionError;
 pub use gentle::{Gentle, TARGET_DEADLINE};
 use hotswaps::Hotswaps;
@@ -321,7 +321,7 @@ impl Session {
             batches: classes.len().div_ceil(self.cost.most_classes()),
             pause: self.cost.of(classes.len()),
             allowed: self.allowance.map(|allowance| allowance.paused_at_once()),
-            at_once: self.classes_at_once_of(classes.len()),
+            at_once: self.classes_at_once_of(classes.clone()),
         });
         Ok(classes)
     }
@@ -356,11 +356,17 @@ impl Session {
             }
         }
         if self.graph.knows_what_was_called() {
+            self.learn_what_is_compiled().await?;
             return self.learn_what_is_stale(looks).await;
         }
+        self.list_compiled().await
+    }
+
+    /// Learns what is compiled by now.
+    async fn list_compiled(&mut self) -> Result<(), SessionError> {
         match self.command(Command::ListCompiled, "list compiled methods").await? {
-            Reply::Compiled(classes) => {
-                classes.into_iter().for_each(|(class, methods)| self.graph.add_compiled(class, methods));
+            Reply::Compiled(code) => {
+                self.graph.set_compiled(code);
                 Ok(())
             }
             other => Err(unexpected("list compiled methods", &other)),

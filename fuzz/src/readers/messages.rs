@@ -4,9 +4,9 @@ use headwater_protocol::message::events::{
     self, Happened, JvmEvent, Kinds, Named, Owner, Pool, Sort, StackFrame, Telling, What,
 };
 use headwater_protocol::message::{
-    Answer, Calibration, ClassFileBytes, ClassInfo, Command, Frame, Greeting, HotswapResult, Internal, MethodInfo,
-    MethodRef, Notice, Omitted, Patience, Reply, Reveal, RunningCall, SampledCall, StackSamples, Standing, ThreadStack,
-    ToAgent, ToTool, UnlinkedClass, Upcall, Walked, WalkedThread, Welcome,
+    Answer, Calibration, ClassFileBytes, ClassInfo, Command, CompiledCode, CompiledPiece, Frame, Greeting,
+    HotswapResult, Internal, MethodInfo, MethodRef, Notice, Omitted, Patience, Reply, Reveal, RunningCall, SampledCall,
+    StackSamples, Standing, ThreadStack, ToAgent, ToTool, UnlinkedClass, Upcall, Walked, WalkedThread, Welcome,
 };
 use headwater_protocol::{ClassId, LoaderId, MethodId, PROTOCOL_VERSION, ThreadId, wire};
 use headwater_tests::random::Random;
@@ -221,7 +221,10 @@ pub(crate) fn replies() -> Vec<Reply> {
         Reply::Methods(vec![(ClassId(3), vec![method_info()])]),
         Reply::ClassFiles(vec![ClassFileBytes { class: ClassId(3), bytes: vec![0xCA, 0xFE] }]),
         Reply::Mentions(vec![1, u64::MAX]),
-        Reply::Compiled(vec![(ClassId(3), vec![method_info()])]),
+        Reply::Compiled(CompiledCode {
+            methods: vec![method_ref()],
+            pieces: vec![CompiledPiece { bytes: 120, method: 0, inlined: vec![0, 7] }],
+        }),
         Reply::Hotswapped(hotswap()),
         Reply::Calls(vec![(ThreadId(77), vec![RunningCall { version: 5, class: ClassId(3), is_native: false }])]),
         Reply::Stacks(vec![stack]),

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use headwater_protocol::message::events::Telling;
 use headwater_protocol::message::{
-    Answer, Calibration, ClassFileBytes, ClassInfo, Command, Frame, Greeting, HotswapResult, MethodInfo, MethodRef,
-    Notice, Reply, RunningCall, SampledCall, StackSamples, ThreadStack, ToAgent, ToTool, UnlinkedClass, Upcall, Walked,
-    WalkedThread,
+    Answer, Calibration, ClassFileBytes, ClassInfo, Command, CompiledCode, CompiledPiece, Frame, Greeting,
+    HotswapResult, MethodInfo, MethodRef, Notice, Reply, RunningCall, SampledCall, StackSamples, ThreadStack, ToAgent,
+    ToTool, UnlinkedClass, Upcall, Walked, WalkedThread,
 };
 use headwater_protocol::{ClassId, LoaderId, MethodId, PROTOCOL_VERSION, ThreadId, wire};
 use headwater_rewriter::ClassFile;
@@ -253,9 +253,7 @@ impl<'a> Agent<'a> {
                 Reply::ClassFiles(some(classes).iter().map(file).collect())
             }
             Command::ListMentions => Reply::Mentions(vec![1, 2, 3]),
-            Command::ListCompiled => {
-                Reply::Compiled(all.iter().map(|class| (class.info.id, class.methods.clone())).collect())
-            }
+            Command::ListCompiled => Reply::Compiled(self.compiled()),
             Command::ListStale => Reply::Methods(Vec::new()),
             Command::Hotswap { classes } => Reply::Hotswapped(self.hotswapped(classes)),
             Command::ForgetLambdas => Reply::Hotswapped(HotswapResult::default()),
@@ -321,6 +319,18 @@ impl<'a> Agent<'a> {
             looks: edge(random) as u32,
             took_ns: edge(random),
         }
+    }
+
+    fn compiled(&mut self) -> CompiledCode {
+        let methods: Vec<MethodRef> = (0..4).map(|_| self.any_method()).collect();
+        let random = &mut *self.random;
+        let place = |random: &mut Random| if random.once_in(8) { edge(random) as u32 } else { random.below(4) as u32 };
+        let piece = |random: &mut Random| CompiledPiece {
+            bytes: edge(random) as u32,
+            method: place(random),
+            inlined: (0..random.below(4)).map(|_| place(random)).collect(),
+        };
+        CompiledCode { methods, pieces: (0..6).map(|_| piece(random)).collect() }
     }
 
     fn any_class(&mut self) -> ClassId {

@@ -12,6 +12,7 @@
 //!
 //! Why so, and at what cost: docs/decisions/overhead-budget.md.
 
+mod gain;
 mod governor;
 mod in_place;
 mod rules;

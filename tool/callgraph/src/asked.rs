@@ -8,6 +8,7 @@ use headwater_terms::Scheme;
 use headwater_terms::pattern::MethodPattern;
 
 use super::CallGraph;
+use super::compiled::Discarded;
 use super::filter::JdkMethods;
 use super::late::Unseen;
 use super::open_calls::OpenThread;
@@ -226,16 +227,19 @@ impl CallGraph {
         self.plan.sort_by_urgency(&self.known, &self.methods, classes);
     }
 
-    /// What part of the time below roots is in code that is discarded when these classes are changed, as far as samples tell.
-    pub fn share_of_code(&self, classes: &[ClassId]) -> f64 {
-        self.plan.ran.innermost.share(classes.iter().filter_map(|class| self.known.mirrors.by_id(*class)))
+    /// What is discarded when these classes are changed.
+    pub fn discarded(&self, classes: &[ClassId]) -> Discarded {
+        self.plan.ran.compiled.discarded(classes.iter().filter_map(|class| self.known.mirrors.by_id(*class)))
     }
 
-    /// Those of some classes that are admitted, in their order, and the others: by how many there are with each, and by
-    /// [what part of the time](CallGraph::share_of_code) is in code of all of them.
-    pub fn admitted(&self, classes: Vec<ClassId>, admits: impl Fn(usize, f64) -> bool) -> (Vec<ClassId>, Vec<ClassId>) {
+    /// Those of some classes that are admitted, in their order, and the others: by what is discarded for all of them.
+    pub fn admitted(
+        &self,
+        classes: Vec<ClassId>,
+        admits: impl FnMut(Discarded) -> bool,
+    ) -> (Vec<ClassId>, Vec<ClassId>) {
         let keys = classes.iter().map(|class| self.known.mirrors.by_id(*class));
-        let mut are_admitted = self.plan.ran.innermost.admitted(keys, admits).into_iter();
+        let mut are_admitted = self.plan.ran.compiled.admitted(keys, admits).into_iter();
         classes.into_iter().partition(|_| are_admitted.next().unwrap_or_default())
     }
 

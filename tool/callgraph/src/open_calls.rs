@@ -9,8 +9,8 @@ use headwater_protocol::{MethodId, ThreadId};
 use headwater_terms::reach::{Trigger, Way};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::compiled::Compiled;
 use super::filter::Caller;
-use super::innermost::Innermost;
 use super::known::Known;
 use super::methods::Methods;
 use super::mirror::{ClassKey, Signature};
@@ -90,8 +90,8 @@ pub(super) struct Ran {
     sampled: FxHashMap<(ClassKey, Signature), u32>,
     /// Methods that were seen there.
     seen: OnStacks,
-    /// What was innermost in samples.
-    pub(super) innermost: Innermost,
+    /// In which code it was, as far as samples tell.
+    pub(super) compiled: Compiled,
 }
 
 impl Ran {
@@ -139,7 +139,7 @@ impl Ran {
             for method in &stack {
                 by = Some(self.seen.add_of(known, *method, by));
             }
-            self.innermost.add(stack.iter().rev().map(|(class, _)| *class));
+            self.compiled.add_sample(stack.iter().rev().copied());
             let on_it: FxHashSet<(ClassKey, Signature)> = stack.into_iter().collect();
             on_it.iter().for_each(|method| *self.sampled.entry(*method).or_default() += 1);
             let classes: FxHashSet<ClassKey> = on_it.into_iter().map(|(class, _)| class).collect();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headwater_protocol::message::{ClassInfo, MethodInfo, StackSamples, UnlinkedClass};
+use headwater_protocol::message::{ClassInfo, CompiledCode, MethodInfo, MethodRef, StackSamples, UnlinkedClass};
 use headwater_protocol::word::Counting;
 use headwater_protocol::{ClassId, MethodId};
 
@@ -45,13 +45,17 @@ impl CallGraph {
         self.reachable.unlinked.add(classes, may_link);
     }
 
-    /// Methods that the target's JIT compiler has found worth compiling.
-    pub fn add_compiled(&mut self, class: ClassId, methods: Vec<MethodInfo>) {
-        let Some(key) = self.known.mirrors.by_id(class) else { return };
-        for method in methods {
-            let signature = self.known.mirrors.intern_signature(&method.name, &method.descriptor);
-            self.likely.compiled(key, signature);
+    /// What the target's JIT compilers have found worth compiling, all of it.
+    pub fn set_compiled(&mut self, code: CompiledCode) {
+        let mirrors = &self.known.mirrors;
+        let known = |method: &MethodRef| {
+            Some((mirrors.by_id(method.class)?, mirrors.intern_signature(&method.name, &method.descriptor)))
+        };
+        let methods: Vec<_> = code.methods.iter().map(known).collect();
+        if !self.likely.knows_calls {
+            methods.iter().flatten().for_each(|(class, signature)| self.likely.compiled(*class, *signature));
         }
+        self.plan.ran.compiled.replace(&methods, code.pieces);
     }
 
     /// Methods that had run, and did not while the roots were called: they are not expected to, any more than what never has.

@@ -92,10 +92,10 @@ fn waited_in_vain(deadlines_passed: &[String], methods: &[MethodName]) -> Option
 }
 
 /// Why so few classes were changed at once.
-fn scarce(classes: usize) -> String {
+fn held_back(classes: usize) -> String {
     format!(
-        "processors are scarce, and {} were changed at once, so that compilers keep up. Name what is to be counted (--include 'com.acme.**'), or record for \
-         longer",
+        "the JVM discards compiled code for each class that is changed, so {} were at once, for the program not to be slow. Name what is to be counted \
+         (--include 'com.acme.**'), or record for longer",
         plural(classes as u64, "class", "classes")
     )
 }
@@ -120,7 +120,7 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
                     "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and {} of them never \
                      were: {}",
                     count(never as u64),
-                    scarce(classes)
+                    held_back(classes)
                 ),
                 None => format!(
                     "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and {} of them never \

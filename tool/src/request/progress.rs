@@ -173,7 +173,7 @@ fn estimated(estimate: &Estimate, compiling: Option<Duration>) -> String {
     };
     let rest = match (at_once, allowed.filter(|allowed| *allowed < whole)) {
         (Some(at_once), _) => format!(
-            "{} now at most, the rest, and what is found, in the background, as far as compilers keep up, for processors are scarce",
+            "{} now at most, the rest, and what is found, in the background, as compilers catch up with what is discarded",
             count(at_once as u64)
         ),
         (None, None) => "more as it is found".to_owned(),
@@ -242,11 +242,11 @@ mod tests {
             "677 classes of 12,300 loaded are to be changed, 1,894 methods in them, with 3 pauses of 40.00 ms or more, 120.0 ms together: more as \
              it is found; compilers have had 15.07 s of the processors so far, and may want as much again now, and when it is over"
         );
-        let crowded = Estimate { at_once: Some(26), ..estimate };
+        let large = Estimate { at_once: Some(26), ..estimate };
         assert_eq!(
-            estimated(&crowded, None),
+            estimated(&large, None),
             "677 classes of 12,300 loaded are to be changed, 1,894 methods in them, each pause is 40.00 ms or more: 26 now at most, the rest, and what is \
-             found, in the background, as far as compilers keep up, for processors are scarce"
+             found, in the background, as compilers catch up with what is discarded"
         );
         let little = Estimate { batches: 1, ..estimate };
         assert_eq!(

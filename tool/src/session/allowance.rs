@@ -7,6 +7,7 @@
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
+use crate::callgraph::Discarded;
 use crate::decode::Scheduled;
 
 /// The JVM is stopped for such a part of the time, at most.
@@ -14,26 +15,21 @@ const PAUSED: f64 = 0.02;
 /// What the time that a profile was announced to take allows may be taken at once, when it begins, for what is instrumented late is counted late. No
 /// less than this, so small programs are never over the limit; and no more, whatever was announced.
 const AT_ONCE: RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(20);
-/// Processors are scarce where threads stand in line for a larger part of the time in which they could run, and so many of them at a time;
-const IN_LINE: (f64, f64) = (0.2, 0.5);
-/// or where they want so much of the last processor.
-const LAST: f64 = 0.5;
-/// So long compilers may take to catch up with what is changed at once, if each has as much of a processor as other threads.
+/// Programs that were compiled in less than this are fast again before anybody minds.
+const SMALL: Duration = Duration::from_secs(3);
+/// So long compilers may take to catch up with what is discarded at once, if each has as much of a processor as other threads; after that as much
+/// may be discarded again.
 const CATCHING_UP: Duration = Duration::from_secs(6);
-/// What is discarded is some ten times slower until then. So long the program may stand still for that, if what runs in such code did.
-const STANDING_STILL: Duration = Duration::from_millis(400);
-/// Compiling again what a changed class discards takes them such a part of all that they have done so far. Of a Spring service on JDK 25, 26 classes took
-/// them 5 s of 31.
-const OF_A_CLASS: f64 = 1.0 / 160.0;
-/// However scarce they are;
-const FEWEST_AT_ONCE: usize = 16;
-/// and compilers have such a part of one, at least.
+/// What is discarded is so many times slower until then.
+const SLOWER: f64 = 10.0;
+/// So much of that time the program may lose.
+const LOST: Duration = Duration::from_secs(1);
+/// Compiling a part of what is there again takes them so many times that part of all that they have done so far.
+const AGAIN: f64 = 2.0;
+/// However scarce processors are, compilers have such a part of one, at least.
 const LEAST_HAD: f64 = 0.01;
 /// Roots, and what somebody asks for, may be more than may be changed at once: so many times as much is waited for, at most.
 const MOST_BEHIND: f64 = 2.0;
-/// As many may be changed again after this time.
-const AGAIN_AFTER: Duration = Duration::from_secs(10);
-
 /// What may be taken, and what was.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
@@ -50,30 +46,26 @@ pub(super) struct Allowance {
     pub(super) put_off: Option<Instant>,
 }
 
-/// Classes whose code is to be compiled again.
+/// Code that is to be compiled again.
 #[derive(Clone, Copy, Debug)]
 struct Changed {
-    /// So long compilers are at work for one of them; `None` where processors are not scarce.
-    of_a_class: Option<Duration>,
+    /// So long compilers would be at work for all there is; `None` where that does not matter.
+    all: Option<Duration>,
     /// They were behind by such a part of what may be changed at once,
     behind: f64,
     /// at that moment.
     at: Instant,
 }
 
-/// How the target's threads had processors before anything was changed.
+/// How compilers have fared before anything was changed.
 #[derive(Clone, Copy, Debug)]
-pub struct Scarcity {
-    /// All of them together,
+pub struct CompilerTime {
+    /// So many there are.
+    pub number: usize,
+    /// What they have had of the processors since the program began.
+    pub had: Duration,
+    /// How the target's threads had processors.
     pub threads: Scheduled,
-    /// in this time,
-    pub over: Duration,
-    /// of so many processors.
-    pub processors: usize,
-    /// What compilers have had since the program began, if that is known,
-    pub compiling: Option<Duration>,
-    /// and how many they are.
-    pub compilers: usize,
 }
 
 /// What a hotswap takes, or several.
@@ -84,43 +76,37 @@ pub(super) struct Taking {
     pub(super) code: f64,
 }
 
-impl Scarcity {
-    /// How many processors they wanted, and how many threads stood in line.
-    pub(super) fn wanted(&self) -> (f64, f64) {
-        let over_ns = self.over.as_nanos().max(1) as f64;
-        ((self.threads.ran_ns + self.threads.queued_ns) as f64 / over_ns, self.threads.queued_ns as f64 / over_ns)
-    }
-
-    /// How long compilers are at work for a class that is changed; `None` where processors are not scarce.
-    fn of_a_class(&self) -> Option<Duration> {
-        let (wanted, in_line) = self.wanted();
-        let (queued, compiling) = (self.threads.queued()?, self.compiling.filter(|compiling| !compiling.is_zero())?);
-        let is_scarce = queued >= IN_LINE.0 && in_line >= IN_LINE.1 || wanted >= self.processors as f64 - LAST;
-        let had = (self.compilers as f64 * (1.0 - queued)).max(LEAST_HAD);
-        is_scarce.then(|| compiling.mul_f64(OF_A_CLASS / had))
+impl CompilerTime {
+    /// How long they would be at work for all there is, if they have processors as other threads have.
+    fn all(&self) -> Duration {
+        let queued = self.threads.queued().unwrap_or(0.0);
+        // Half of them are C1's, which is done soon.
+        let had = (self.number / 2).max(1) as f64 * (1.0 - queued);
+        self.had.mul_f64(AGAIN / had.max(LEAST_HAD))
     }
 }
 
 impl Changed {
-    fn classes_at_once(&self) -> Option<usize> {
-        Some((CATCHING_UP.div_duration_f64(self.of_a_class?) as usize).max(FEWEST_AT_ONCE))
+    /// How long compilers are at work for that, and what the program loses meanwhile.
+    fn takes(&self, of: Discarded) -> (Duration, Duration) {
+        let takes = self.all.unwrap_or_default().mul_f64(of.code);
+        (takes, takes.mul_f64(1.0 - 1.0 / (1.0 + (SLOWER - 1.0) * of.time)))
     }
 
-    fn part(&self, classes: usize, share: f64) -> f64 {
-        let (Some(of_a_class), Some(at_once)) = (self.of_a_class, self.classes_at_once()) else { return 0.0 };
-        let stands_still = of_a_class.mul_f64(classes as f64 * share);
-        (classes as f64 / at_once as f64).max(stands_still.div_duration_f64(STANDING_STILL))
+    fn part(&self, of: Discarded) -> f64 {
+        let (takes, lost) = self.takes(of);
+        takes.div_duration_f64(CATCHING_UP).max(lost.div_duration_f64(LOST))
     }
 
     fn behind(&self, now: Instant) -> f64 {
-        let caught_up = now.saturating_duration_since(self.at).div_duration_f64(AGAIN_AFTER);
+        let caught_up = now.saturating_duration_since(self.at).div_duration_f64(CATCHING_UP);
         (self.behind - caught_up).max(0.0)
     }
 
     /// How long it is until such a part of what may be changed at once may be, or as much of it as may at once.
     fn wait(&self, part: f64, now: Instant) -> Duration {
         let excess = self.behind(now) + part.min(1.0) - 1.0;
-        if part > 0.0 { AGAIN_AFTER.mul_f64(excess.max(0.0)) } else { Duration::ZERO }
+        if part > 0.0 { CATCHING_UP.mul_f64(excess.max(0.0)) } else { Duration::ZERO }
     }
 
     fn add(&mut self, part: f64, now: Instant) {
@@ -135,16 +121,16 @@ impl Allowance {
             begun: now,
             announced: announced.clamp(*AT_ONCE.start(), *AT_ONCE.end()),
             paused: Duration::ZERO,
-            changed: Changed { of_a_class: None, behind: 0.0, at: now },
+            changed: Changed { all: None, behind: 0.0, at: now },
             exceeded: None,
             last: None,
             put_off: None,
         }
     }
 
-    /// Processors are as scarce as that.
-    pub(super) fn limit_code(&mut self, scarcity: &Scarcity) {
-        self.changed.of_a_class = scarcity.of_a_class();
+    /// Limits what code is discarded, as compilers have fared.
+    pub(super) fn limit_code(&mut self, compilers: &CompilerTime) {
+        self.changed.all = (compilers.had >= SMALL).then(|| compilers.all());
     }
 
     /// How long it may be stopped in all, before any time has passed.
@@ -152,14 +138,19 @@ impl Allowance {
         self.announced.mul_f64(PAUSED)
     }
 
-    /// How many classes may be changed at once, if that is limited.
-    pub(super) fn classes_at_once(&self) -> Option<usize> {
-        self.changed.classes_at_once()
+    /// Whether it is limited what code is discarded.
+    pub(super) fn limits_code(&self) -> bool {
+        self.changed.all.is_some()
     }
 
-    /// What part of all that may be changed at once so many classes are, if such a part of the time below roots is in code that is discarded for them.
-    pub(super) fn part(&self, classes: usize, share: f64) -> f64 {
-        self.changed.part(classes, share)
+    /// What part that is of all that may be discarded at once.
+    pub(super) fn part(&self, of: Discarded) -> f64 {
+        self.changed.part(of)
+    }
+
+    /// What of its time the program loses for that.
+    pub(super) fn lost(&self, of: Discarded) -> Duration {
+        self.changed.takes(of).1
     }
 
     /// What part of all that may be changed at once may be by now.
@@ -264,49 +255,34 @@ mod tests {
         assert_eq!(allowance.due(pause(600 * MS), allowance.begun) - allowance.begun, Duration::from_secs(30));
     }
 
-    fn scarcity(wanted_ms: u64, queued_ms: u64, compiling_s: u64) -> Scarcity {
-        let [ran_ns, queued_ns] = [wanted_ms - queued_ms, queued_ms].map(|ms| ms * 1_000_000);
-        Scarcity {
-            threads: Scheduled { ran_ns, queued_ns },
-            over: Duration::from_secs(1),
-            processors: 2,
-            compiling: Some(Duration::from_secs(compiling_s)),
-            compilers: 2,
-        }
+    fn compilers(had_s: u64, queued: f64) -> CompilerTime {
+        let queued_ns = (queued * 1e9) as u64;
+        let threads = Scheduled { ran_ns: 1_000_000_000 - queued_ns, queued_ns };
+        CompilerTime { number: 2, had: Duration::from_secs(had_s), threads }
     }
 
-    fn limited(scarcity: &Scarcity, begun: Instant) -> Allowance {
+    fn limited(compilers: &CompilerTime, begun: Instant) -> Allowance {
         let mut allowance = Allowance::new(begun, Duration::from_secs(15));
-        allowance.limit_code(scarcity);
+        allowance.limit_code(compilers);
         allowance
     }
 
     #[test]
-    fn where_processors_are_scarce_as_many_classes_are_changed_as_compilers_catch_up_with() {
-        let at_once = |scarcity: Scarcity| limited(&scarcity, Instant::now()).classes_at_once();
-        assert_eq!(at_once(scarcity(1_100, 50, 35)), None, "there is a processor to spare");
-        assert_eq!(at_once(scarcity(80, 48, 35)), None, "threads that are woken together stand in line for a moment");
-        assert_eq!(at_once(scarcity(2_000, 1_300, 31)), Some(21), "others have them");
-        assert_eq!(at_once(scarcity(2_100, 340, 31)), Some(51), "the program itself has them");
-        let more = |compilers| Scarcity { compilers, processors: 64, ..scarcity(64_000, 9_600, 31) };
-        assert_eq!((at_once(more(2)), at_once(more(20))), (Some(52), Some(526)));
-        assert_eq!(at_once(scarcity(2_000, 1_540, 1)), Some(441), "of a small program little has to be compiled again");
-        assert_eq!(at_once(scarcity(2_000, 1_999, 300)), Some(16));
-        assert_eq!(at_once(Scarcity { compiling: None, ..scarcity(2_000, 1_540, 35) }), None);
-        assert_eq!(at_once(Scarcity { threads: Scheduled::default(), ..scarcity(2_000, 0, 35) }), None);
-    }
-
-    #[test]
-    fn the_longer_compilers_take_the_less_of_the_time_is_in_what_they_have_to_compile() {
-        let limit = limited(&scarcity(2_000, 1_300, 31), Instant::now());
-        let fit = |classes, share| limit.part(classes, share) <= 1.0;
-        assert!(fit(21, 0.0) && !fit(22, 0.0));
-        assert!(fit(21, 0.06) && !fit(21, 0.08), "six seconds");
-        assert!(fit(5, 0.28) && !fit(5, 0.3));
-        assert!(fit(1, 1.0), "one of them");
-        let small = limited(&scarcity(2_000, 1_300, 1), Instant::now());
-        assert!(small.part(40, 1.0) <= 1.0 && small.part(60, 1.0) > 1.0);
-        assert_eq!(limited(&scarcity(1_100, 50, 35), Instant::now()).part(1_000, 1.0), 0.0, "there is no limit");
+    fn of_a_large_program_little_code_is_discarded_at_once() {
+        let part = |compilers: CompilerTime, code, time| {
+            let part = limited(&compilers, Instant::now()).part(Discarded { code, time });
+            (part * 100.0).round() / 100.0
+        };
+        let idle = compilers(30, 0.0);
+        assert_eq!(part(idle, 0.1, 0.0), 1.0, "of a minute for all, six seconds");
+        assert_eq!((part(idle, 0.05, 0.0), part(idle, 0.2, 0.0)), (0.5, 2.0));
+        assert_eq!(part(compilers(30, 0.5), 0.05, 0.0), 1.0, "they have half of the processors");
+        assert_eq!(part(CompilerTime { number: 12, ..idle }, 0.1, 0.0), 0.17, "six of them are C2's");
+        assert_eq!(part(idle, 0.05, 1.0), 2.7, "three seconds, nine tenths of which are lost");
+        assert_eq!(part(idle, 0.05, 1.0 / 18.0), 1.0, "a third of three seconds");
+        assert_eq!(part(idle, 0.0, 1.0), 0.0, "nothing is compiled");
+        assert_eq!(part(compilers(2, 0.9), 1.0, 1.0), 0.0, "a small program");
+        assert!(part(compilers(30, 1.0), 0.001, 0.0) > 0.1, "nobody has a processor");
     }
 
     #[test]
@@ -314,19 +290,19 @@ mod tests {
         let begun = Instant::now();
         let at = |s: u64| begun + Duration::from_secs(s);
         let code = |code| Taking { pause: MS, code };
-        let limited = limited(&scarcity(2_000, 1_500, 30), begun);
+        let limited = limited(&compilers(30, 0.0), begun);
         let mut allowance = Allowance { last: Some(at(100)), ..limited };
         assert!(allowance.allows(code(0.75), at(20)) && !allowance.waits_for_compilers(code(0.75), at(20)));
         allowance.take(code(0.75), at(20));
         assert!(allowance.allows(code(0.25), at(20)) && allowance.room(at(20)) == 0.25);
         assert!(!allowance.allows(code(0.5), at(20)) && allowance.waits_for_compilers(code(0.5), at(20)));
-        assert_eq!(allowance.due(code(0.5), at(20)), at(20) + Duration::from_millis(2_500));
+        assert_eq!(allowance.due(code(0.5), at(20)), at(20) + Duration::from_millis(1_500));
         assert!(allowance.allows(code(0.0), at(20)), "it discards nothing");
         // What is more than may be at once waits until they are done, and is changed then as far as it may be.
-        assert!(!allowance.allows(code(5.0), at(27)) && allowance.allows(code(5.0), at(28)));
+        assert!(!allowance.allows(code(5.0), at(24)) && allowance.allows(code(5.0), at(25)));
         // However long nothing was changed.
         assert!(allowance.allows(code(1.0), at(90)));
         allowance.take(code(50.0), at(90));
-        assert_eq!(allowance.due(code(1.0), at(90)), at(110), "it is not waited for for long");
+        assert_eq!(allowance.due(code(1.0), at(90)), at(102), "it is not waited for for long");
     }
 }

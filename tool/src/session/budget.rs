@@ -1,5 +1,6 @@
 //! Keeping to the overhead budget: the governor's decisions, executed.
 
+use headwater_protocol::ClassId;
 use tokio::sync::watch;
 
 use super::{Session, SessionError};
@@ -66,6 +67,18 @@ impl Session {
         }
         let graph = &self.graph;
         let methods = governor.decide(now, self.cost.fixed(), |method| graph.can_drop(method));
+        if methods.is_empty() {
+            return;
+        }
+        if let (Some(allowance), Some(gain)) = (&self.allowance, governor.gain(now)) {
+            let classes = methods.iter().filter_map(|method| Some(graph.reference(*method)?.class));
+            let lost = allowance.lost(graph.discarded(&classes.collect::<Vec<ClassId>>()));
+            log::debug!("a drop brings {gain:.1?} and loses {lost:.1?}");
+            if lost > gain {
+                governor.is_not_worth_it(now);
+                return;
+            }
+        }
         self.losing.extend(self.graph.drop_methods(&methods));
     }
 

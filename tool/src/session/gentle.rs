@@ -1,7 +1,7 @@
 //! Limits of what a profile takes of the target's time, all its waits and pauses together.
 //!
 //! A single pause is short and a single wait has its deadline, but a large program has hundreds of the ones and thousands of the others. So the JVM is
-//! stopped for a small part of the time only, where processors are scarce little code is discarded ([`Allowance`]), and each thread waits for a small part of its own
+//! stopped for a small part of the time only, little compiled code is discarded at once ([`Allowance`]), and each thread waits for a small part of its own
 //! ([`Patience`], kept by the agent). Within that, discovery
 //! is exact: a thread that enters a method waits until what it calls is instrumented. What would take more is instrumented later, by the
 //! agent's own thread, as soon as the limit allows, and meanwhile threads tell what they reveal and go on. What that misses is known by method
@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use headwater_protocol::ClassId;
 use headwater_protocol::message::{Command, Patience, Reveal};
 
-use super::allowance::{Allowance, Scarcity, Taking};
+use super::allowance::{Allowance, CompilerTime, Taking};
 use super::{LIST_AT_ONCE, Session, SessionError};
+use crate::callgraph::Discarded;
 
 /// Whether a profile keeps to limits of what it takes of the target's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,8 @@ const WORTH_WHILE: f64 = 0.75;
 /// Threads wait again when so many batches are allowed, and nothing has been left over for [`QUIET`].
 const ROOM_FOR: f64 = 2.0;
 const QUIET: Duration = Duration::from_secs(1);
+/// Of all that may be discarded at once such a part is worth a hotswap.
+const LITTLE: f64 = 0.02;
 /// What threads tell that do not wait is seen to so long after the first of it: each time all that is left over is looked through.
 const TOGETHER: Duration = Duration::from_millis(25);
 
@@ -46,26 +49,31 @@ impl Session {
         self.allowance = (gentle == Gentle::On).then(|| Allowance::new(Instant::now(), announced));
     }
 
-    /// Processors are as scarce as that.
-    pub fn limit_code(&mut self, scarcity: &Scarcity) {
-        let Some(allowance) = &mut self.allowance else { return };
-        allowance.limit_code(scarcity);
-        let (wanted, in_line) = scarcity.wanted();
-        log::debug!(
-            "threads wanted {wanted:.2} processors, and {in_line:.2} stood in line; classes at once: {:?}",
-            allowance.classes_at_once()
-        );
+    /// Limits what code is discarded at once, as compilers have fared so far.
+    pub fn limit_code(&mut self, compilers: &CompilerTime) {
+        log::debug!("before anything is changed: {compilers:?}");
+        self.allowance.iter_mut().for_each(|allowance| allowance.limit_code(compilers));
     }
 
-    /// How many classes may be changed at once, where processors are scarce.
-    pub(super) fn classes_at_once(&self) -> Option<usize> {
-        self.allowance.and_then(|allowance| allowance.classes_at_once())
+    /// The limits, where there is one of code.
+    fn limit_of_code(&self) -> Option<&Allowance> {
+        self.allowance.as_ref().filter(|allowance| allowance.limits_code())
     }
 
-    /// How many of so many classes may be, at most, if not all of them for sure.
-    pub(super) fn classes_at_once_of(&self, classes: usize) -> Option<usize> {
-        let allowance = self.allowance.filter(|allowance| allowance.part(classes, 1.0) > 1.0)?;
-        Some(allowance.classes_at_once()?.min(classes))
+    /// Learns what is compiled by now, where that is limited.
+    pub(super) async fn learn_what_is_compiled(&mut self) -> Result<(), SessionError> {
+        if self.limit_of_code().is_some() {
+            self.list_compiled().await?;
+        }
+        Ok(())
+    }
+
+    /// How many of these classes may be changed at once, at most, if not all of them for sure.
+    pub(super) fn classes_at_once_of(&self, classes: Vec<ClassId>) -> Option<usize> {
+        let allowance = self.limit_of_code()?;
+        let all = Discarded { time: 1.0, ..self.graph.discarded(&classes) };
+        let by_size = |of: Discarded| allowance.part(Discarded { time: 0.0, ..of }) <= 1.0;
+        (allowance.part(all) > 1.0).then(|| self.graph.admitted(classes, by_size).0.len())
     }
 
     /// How many classes were changed at once, if others had to wait for compilers.
@@ -85,8 +93,11 @@ impl Session {
         let Some(allowance) = &self.allowance else { return (classes, Vec::new()) };
         let room = allowance.room(Instant::now());
         let roots = classes.iter().take_while(|class| self.graph.awaits_root(**class)).count();
-        let (mut first, mut others) =
-            self.graph.admitted(classes, |count, share| count <= roots || allowance.part(count, share) <= room);
+        let mut count = 0;
+        let (mut first, mut others) = self.graph.admitted(classes, |of| {
+            count += 1;
+            count <= roots || allowance.part(of) <= room
+        });
         // So that it goes on.
         if first.is_empty() && !others.is_empty() {
             first.push(others.remove(0));
@@ -96,7 +107,7 @@ impl Session {
 
     /// How many classes may be in the next batch.
     pub(super) fn most_classes(&self) -> usize {
-        self.cost.most_classes().min(self.classes_at_once().unwrap_or(usize::MAX))
+        self.cost.most_classes()
     }
 
     /// What hotswapping these classes takes, or as many of them as may be in one batch. Whoever names roots wants all of them: those do not wait for compilers.
@@ -108,10 +119,7 @@ impl Session {
 
     /// What part of all that may be changed at once these are.
     pub(super) fn code_of(&self, classes: &[ClassId]) -> f64 {
-        let Some(allowance) = self.allowance.as_ref().filter(|allowance| allowance.classes_at_once().is_some()) else {
-            return 0.0;
-        };
-        allowance.part(classes.len(), self.graph.share_of_code(classes))
+        self.limit_of_code().map_or(0.0, |allowance| allowance.part(self.graph.discarded(classes)))
     }
 
     /// How many classes it is worth looking for: what a batch has room for, and a choice; none, where nothing more will be instrumented. `None`
@@ -122,7 +130,7 @@ impl Session {
             return Some(0);
         }
         let (allowance, now) = (self.allowance.as_ref()?, Instant::now());
-        let one = Taking { pause: self.cost.of(1), code: allowance.part(1, 0.0) };
+        let one = Taking { pause: self.cost.of(1), code: LITTLE };
         let is_in_vain = !allowance.is_worth_while(now) && !allowance.allows(one, now);
         let room = if is_in_vain { 0 } else { (CHOICE * self.most_classes() as f64) as usize };
         Some(room.saturating_sub(self.left_over.len()))
@@ -202,6 +210,7 @@ impl Session {
         // Where there is a choice, what runs now goes before what ran at the beginning.
         let is_choice = classes.len() > self.most_classes() || self.code_of(&classes) > 1.0;
         if self.allowance.is_some() && self.is_in_background && is_choice {
+            self.learn_what_is_compiled().await?;
             self.look_below_roots().await?;
             let seen = self.select_seen().await?;
             self.nobody_waits_for(&seen);

@@ -86,7 +86,7 @@ impl Session {
     /// As many of these classes as may be hotswapped at once; the others are left over.
     pub(super) fn batch(&mut self, mut classes: Vec<ClassId>) -> Vec<ClassId> {
         let allowed = self.cost.most_classes();
-        if allowed >= classes.len() && self.classes_at_once().is_none() {
+        if allowed >= classes.len() && !self.allowance.is_some_and(|allowance| allowance.limits_code()) {
             return classes;
         }
         self.graph.sort_by_urgency(&mut classes);
@@ -176,9 +176,10 @@ impl Session {
         self.hotswaps.add(result);
         let [pause, all] = [result.pause_ns, result.total_ns].map(Duration::from_nanos);
         log::debug!(
-            "hotswap {} of {} classes: {pause:.1?} of {all:.1?} in a pause",
+            "hotswap {} of {} classes: {pause:.1?} of {all:.1?} in a pause, {:.3?}",
             self.hotswaps.totals.batches,
-            result.classes
+            result.classes,
+            self.graph.discarded(classes)
         );
         self.tell_time();
         let (is_dropping, code) = (self.graph.is_dropping(), self.code_of(classes));

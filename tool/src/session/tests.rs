@@ -5,8 +5,8 @@ use std::thread::JoinHandle;
 
 use headwater_protocol::layout::Shape;
 use headwater_protocol::message::{
-    Answer, ClassInfo, Frame, Greeting, MethodInfo, MethodRef, Notice, SampledCall, StackSamples, ThreadStack, Upcall,
-    Welcome,
+    Answer, ClassInfo, CompiledCode, CompiledPiece, Frame, Greeting, MethodInfo, MethodRef, Notice, SampledCall,
+    StackSamples, ThreadStack, Upcall, Welcome,
 };
 use headwater_protocol::segment::Recording;
 use headwater_protocol::{LoaderId, MethodId, PROTOCOL_VERSION, wire};
@@ -156,7 +156,7 @@ impl Agent {
         );
         let (request, command) = self.command();
         assert_eq!(command, Command::ListCompiled);
-        self.reply(request, Reply::Compiled(Vec::new()));
+        self.reply(request, Reply::Compiled(CompiledCode::default()));
         let (request, command) = self.command();
         assert_eq!(command, Command::ListCalls);
         self.reply(request, Reply::Calls(Vec::new()));

@@ -27,7 +27,7 @@ const LEAST_WHOLE: f64 = 2.0;
 /// What is older than so much of a root's time counts half, if that leaves whole calls.
 const WINDOW_NS: f64 = 500e6;
 /// For so long after a drop nothing is judged.
-const SETTLING: Duration = Duration::from_millis(300);
+pub(super) const SETTLING: Duration = Duration::from_millis(300);
 /// What is dropped is gone for so many times the pause that it costs, at least: near the end it would save less than that takes.
 const LEAST_OF_A_DROP: u32 = 10;
 /// However little time a method takes, it tells as much as this part of its root's.
@@ -125,9 +125,9 @@ pub struct Dropped {
 
 /// A method whose class has not been hotswapped yet.
 #[derive(Clone, Copy, Debug)]
-struct Due {
+pub(super) struct Due {
     method: MethodId,
-    overhead: f64,
+    pub(super) overhead: f64,
 }
 
 /// A root's calls before anything below it was changed.
@@ -152,14 +152,14 @@ struct Window {
 /// The state machine. Times are how long has been recorded.
 #[derive(Clone, Debug)]
 pub struct Governor {
-    limit: Limit,
+    pub(super) limit: Limit,
     rules: Rules,
     probes: Probes,
     undisturbed: FxHashMap<MethodId, Undisturbed>,
     /// How many processors there are.
     processors: f64,
     /// How long is recorded, if that is known.
-    ends: Option<Duration>,
+    pub(super) ends: Option<Duration>,
     /// The least that calls may be longer by, of those that were longer by more.
     kept_ns: Option<u64>,
     /// As far as it was added to the windows, and when.
@@ -171,9 +171,9 @@ pub struct Governor {
     /// So many processors ran all of it then.
     used: f64,
     exhausted: Vec<MethodId>,
-    due: Vec<Due>,
+    pub(super) due: Vec<Due>,
     dropped: Vec<Dropped>,
-    settled: Duration,
+    pub(super) settled: Duration,
     batches: u64,
     paused_ns: u64,
 }

@@ -6,6 +6,7 @@ use headwater_protocol::word::Event;
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
+mod gain;
 mod slow;
 mod waiting;
 use super::*;

@@ -1,6 +1,6 @@
 //! Why methods are reached, and why others are not selected.
 
-use headwater_protocol::message::{SampledCall, StackSamples};
+use headwater_protocol::message::{CompiledCode, CompiledPiece, SampledCall, StackSamples};
 use headwater_terms::reach::{Obstacle, Trigger, Way};
 
 use super::*;
@@ -203,20 +203,44 @@ fn what_samples_have_below_a_root_is_selected_and_what_they_have_around_it_is_no
 }
 
 #[test]
-fn classes_are_admitted_by_what_part_of_the_time_is_in_code_that_is_discarded_for_them() {
+fn classes_are_admitted_by_what_is_discarded_for_them() {
     let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Square", "Disc"]);
-    let names = [ROOT, "Main.helper()I", "Square.other()I", "Disc.area()I"].map(str::to_owned);
-    // The last is not below the root; of the one before, the root is too far from the innermost call.
-    let stacks: [&[usize]; 5] = [&[0, 1], &[0, 2], &[0, 2, 3], &[0, 2, 2, 2, 2], &[3]];
-    jvm.graph.ran_in_samples(&names, stacks.iter().map(|stack| stack.iter().copied()));
     let [main, square, disc] = ["Main", "Square", "Disc"].map(|name| jvm.classes[name].id);
-    let share = |classes: &[ClassId]| jvm.graph.share_of_code(classes);
-    assert_eq!([share(&[main]), share(&[square]), share(&[disc])], [0.75, 0.75, 0.25]);
-    assert_eq!((share(&[square, disc]), share(&[main, square]), share(&[])), (0.75, 1.0, 0.0), "each sample once");
-    let admitted = |admits: fn(usize, f64) -> bool| jvm.graph.admitted(vec![disc, main, square], admits);
-    assert_eq!(admitted(|_, share| share < 1.0), (vec![disc, main], vec![square]));
-    assert_eq!(admitted(|count, _| count <= 1), (vec![disc], vec![main, square]));
-    assert_eq!(admitted(|_, share| share != 0.75), (vec![disc], vec![main, square]), "what goes by adds nothing");
+    let method = |class, name: &str| MethodRef { class, name: name.to_owned(), descriptor: "()I".to_owned() };
+    let methods = vec![
+        MethodRef { descriptor: "(LShape;)I".to_owned(), ..method(main, "root") },
+        method(main, "helper"),
+        method(square, "other"),
+        method(disc, "area"),
+        method(ClassId(99), "unknown"),
+    ];
+    let piece = |method, bytes, inlined: &[u32]| CompiledPiece { bytes, method, inlined: inlined.to_vec() };
+    // The root has inlined helper; Square's method is compiled twice, once with Disc's in it, which is compiled by itself too.
+    let pieces =
+        [piece(0, 100, &[1]), piece(2, 50, &[]), piece(2, 250, &[3, 7]), piece(3, 400, &[4]), piece(4, 1_000, &[0])];
+    let code = CompiledCode { methods, pieces: pieces.to_vec() };
+    let names = [ROOT, "Main.helper()I", "Square.other()I", "Disc.area()I"].map(str::to_owned);
+    // The last is not below the root.
+    let stacks: [&[usize]; 5] = [&[0, 1], &[0, 2], &[0, 2, 3], &[0, 3], &[3]];
+    jvm.graph.ran_in_samples(&names, stacks.iter().map(|stack| stack.iter().copied()));
+    assert_eq!(jvm.graph.discarded(&[main, disc]), Discarded::default(), "nothing is compiled");
+    let check = |jvm: &PlayedJvm| {
+        let discarded = |classes: &[ClassId]| {
+            let Discarded { code, time } = jvm.graph.discarded(classes);
+            ((code * 800.0).round(), time)
+        };
+        assert_eq!([discarded(&[main]), discarded(&[square])], [(100.0, 0.25), (300.0, 0.5)]);
+        assert_eq!(discarded(&[disc]), (650.0, 0.75), "what has inlined it");
+        assert_eq!((discarded(&[square, disc]), discarded(&[])), ((700.0, 0.75), (0.0, 0.0)), "each piece once");
+        let admitted = |admits: fn(Discarded) -> bool| jvm.graph.admitted(vec![disc, main, square], admits);
+        assert_eq!(admitted(|of| of.time < 1.0), (vec![disc, square], vec![main]));
+        assert_eq!(admitted(|of| of.code < 0.6), (vec![main, square], vec![disc]));
+        assert_eq!(admitted(|of| of.time != 0.75), (vec![main], vec![disc, square]), "what goes by adds nothing");
+    };
+    for _ in 0..2 {
+        jvm.graph.set_compiled(code.clone());
+        check(&jvm);
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use headwater_protocol::LoaderId;
-use headwater_protocol::message::{MethodInfo, UnlinkedClass, mention};
+use headwater_protocol::message::{CompiledCode, CompiledPiece, MethodInfo, MethodRef, UnlinkedClass, mention};
 use headwater_rewriter::ClassFile;
 use headwater_tests::{compile_text, jdks};
 
@@ -180,15 +180,22 @@ impl PlayedJvm {
             let stale = class.methods.iter().filter(|method| self.stale.contains(&&*method.name));
             self.graph.add_stale(class.id, &stale.cloned().collect::<Vec<_>>());
         }
-        for (class, method) in &self.compiled {
-            let class = &self.classes[*class];
-            let methods = class.methods.iter().filter(|info| info.name == *method).cloned().collect();
-            self.graph.add_compiled(class.id, methods);
-        }
+        self.graph.set_compiled(self.compiled_code());
         self.graph.set_running(self.running.iter().map(|name| self.classes[*name].id).collect());
         let step = self.graph.start();
         self.settle(step);
         self
+    }
+
+    fn compiled_code(&self) -> CompiledCode {
+        let methods = self.compiled.iter().flat_map(|(class, method)| {
+            let Class { id, methods, .. } = &self.classes[*class];
+            let of = methods.iter().filter(|info| info.name == *method);
+            of.map(|info| MethodRef { class: *id, name: info.name.clone(), descriptor: info.descriptor.clone() })
+        });
+        let methods: Vec<MethodRef> = methods.collect();
+        let piece = |method| CompiledPiece { bytes: 100, method, inlined: Vec::new() };
+        CompiledCode { pieces: (0..methods.len() as u32).map(piece).collect(), methods }
     }
 
     /// These methods have been called before we attach, and no others.

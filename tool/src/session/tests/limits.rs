@@ -133,7 +133,8 @@ async fn what_costs_too_much_is_dropped_over_the_limit_too() {
         session.serve(question).await.unwrap();
     }
     session.be(Gentle::On, Duration::ZERO);
-    session.limit_code(&scarcity());
+    session.limit_code(&compilers());
+    session.graph.set_compiled(compiled([(OTHER, 100)]));
     let probes = Probes { clock: Clock::default(), idle_ns: 0.0, timing_ns: 0.0 };
     let (_, tallies) = tokio::sync::watch::channel(Tally::default());
     session.keep_to(Governor::new(Limit::UNASKED, probes, FxHashMap::default()), tallies);
@@ -162,7 +163,7 @@ async fn however_much_is_dropped_none_of_it_waits_for_the_limit() {
     })
     .await;
     session.be(Gentle::On, Duration::ZERO);
-    session.limit_code(&scarcity());
+    session.limit_code(&compilers());
     let classes: Vec<ClassId> = CLASSES.map(ClassId).collect();
     session.account(&classes, &HotswapResult { pause_ns: 1_000_000_000, ..done() });
     session.losing = classes;
@@ -222,33 +223,49 @@ async fn where_there_is_a_choice_what_is_on_stacks_is_among_the_first_however_it
     assert!(session.graph().methods().iter().any(|method| method.java_name() == "Other.callee()V"));
 }
 
-/// As in a large program on a busy machine.
-fn scarcity() -> Scarcity {
-    let threads = Scheduled { ran_ns: 300_000_000, queued_ns: 700_000_000 };
-    let (over, compiling) = (Duration::from_secs(1), Some(Duration::from_secs(30)));
-    Scarcity { threads, over, processors: 2, compiling, compilers: 2 }
+/// As of a large program: for all of its code they would be at work for a minute.
+fn compilers() -> CompilerTime {
+    let threads = Scheduled { ran_ns: 1_000_000_000, queued_ns: 0 };
+    CompilerTime { number: 2, had: Duration::from_secs(30), threads }
+}
+
+/// A method of each class is compiled, to so many bytes.
+fn compiled(classes: impl IntoIterator<Item = (ClassId, u32)>) -> CompiledCode {
+    let mut code = CompiledCode::default();
+    for (class, bytes) in classes {
+        let (name, descriptor) = ("callee".to_owned(), "()V".to_owned());
+        code.pieces.push(CompiledPiece { bytes, method: code.methods.len() as u32, inlined: Vec::new() });
+        code.methods.push(MethodRef { class, name, descriptor });
+    }
+    code
+}
+
+/// Classes with these numbers are loaded.
+fn load(session: &mut Session, classes: impl Iterator<Item = ClassId>) {
+    let info = |id: ClassId| ClassInfo { id, name: format!("Class{}", id.0), ..Agent::info(OTHER) };
+    session.graph.add_classes(classes.map(info).collect());
 }
 
 #[tokio::test]
-async fn where_processors_are_scarce_few_classes_are_changed_at_once() {
+async fn of_a_large_program_few_classes_are_changed_at_once() {
     const CLASSES: std::ops::Range<u64> = 1_000..1_200;
     let (mut session, agent) = begin(|_| {}).await;
     agent.join().expect("the agent's script went as written");
-    session.limit_code(&scarcity());
-    assert_eq!(session.classes_at_once(), None, "without limits all of them are");
+    let classes = || CLASSES.map(ClassId).collect::<Vec<ClassId>>();
+    load(&mut session, CLASSES.map(ClassId));
+    session.graph.set_compiled(compiled(CLASSES.map(|class| (ClassId(class), 100))));
+    session.limit_code(&compilers());
+    assert_eq!(session.classes_at_once_of(classes()), None, "without limits all of them are");
     session.be(Gentle::On, Duration::ZERO);
-    session.limit_code(&scarcity());
-    let at_once = session.classes_at_once().expect("a limit");
-    assert!(at_once < CLASSES.count() && session.held_back_to().is_none());
+    session.limit_code(&compilers());
+    assert_eq!((session.classes_at_once_of(classes()), session.held_back_to()), (Some(20), None));
     for _ in 0..2 {
-        let first = session.batch(CLASSES.map(ClassId).collect());
-        assert_eq!(first.len(), at_once);
-        assert_eq!(first.len() + std::mem::take(&mut session.left_over).len(), CLASSES.count());
+        let first = session.batch(classes());
+        assert_eq!((first.len(), std::mem::take(&mut session.left_over).len()), (20, 180));
     }
-    assert_eq!(session.held_back_to(), Some(at_once));
-    let first: Vec<ClassId> = CLASSES.map(ClassId).take(at_once).collect();
-    session.account(&first, &done());
-    assert!(session.must_wait_for(&[OTHER]), "compilers have to catch up");
+    assert_eq!(session.held_back_to(), Some(20));
+    session.account(&classes()[..20], &done());
+    assert!(session.must_wait_for(&[ClassId(1_100)]), "compilers have to catch up");
     assert_eq!(session.allowed_from(1), None, "not with what somebody asks for");
 }
 
@@ -257,19 +274,22 @@ async fn where_all_of_the_time_is_in_code_that_is_discarded_few_classes_are_chan
     let (mut session, _, agent) = select(|_| {}).await;
     agent.join().expect("the agent's script went as written");
     session.be(Gentle::On, Duration::ZERO);
-    session.limit_code(&scarcity());
+    session.limit_code(&compilers());
     let others = || (1_000..1_010).map(ClassId);
     let classes = || [OTHER].into_iter().chain(others()).collect::<Vec<ClassId>>();
     assert_eq!(session.batch(classes()).len(), classes().len(), "nothing is known of them");
-    assert_eq!(session.classes_at_once_of(classes().len()), Some(classes().len()), "it may be fewer");
+    load(&mut session, others());
+    let of_others = others().map(|class| (class, 50));
+    session.graph.set_compiled(compiled([(MAIN, 10_000), (OTHER, 150)].into_iter().chain(of_others)));
+    assert_eq!(session.batch(classes()).len(), classes().len(), "by their size");
+    assert_eq!(session.classes_at_once_of(classes()), Some(classes().len()), "it may be fewer");
     let names = ["Main.root()V", "Other.callee()V"].map(str::to_owned);
     session.graph.ran_in_samples(&names, [[0, 1, 1, 1, 1]; 10].into_iter().map(<[usize; 5]>::into_iter));
     assert_eq!(session.batch(classes()), [OTHER], "with another it would be slow for longer");
     assert_eq!(std::mem::take(&mut session.left_over), others().collect::<Vec<ClassId>>());
-    assert_eq!(session.held_back_to(), Some(classes().len()));
     session.account(&[OTHER], &done());
     assert!(!session.must_wait_for(&[ClassId(1_000)]) && session.must_wait_for(&[OTHER]));
-    assert_eq!(session.batch(classes()), others().take(4).collect::<Vec<ClassId>>(), "what is not dense finds room");
+    assert_eq!(session.batch(classes()), others().take(5).collect::<Vec<ClassId>>(), "what is not dense finds room");
 }
 
 #[tokio::test]
@@ -277,8 +297,9 @@ async fn roots_do_not_wait_for_compilers() {
     let (mut session, _, agent) = select(|_| {}).await;
     agent.join().expect("the agent's script went as written");
     session.be(Gentle::On, Duration::ZERO);
-    session.limit_code(&scarcity());
-    session.account(&[OTHER; 1_000], &done());
+    session.limit_code(&compilers());
+    session.graph.set_compiled(compiled([(OTHER, 100)]));
+    session.account(&[OTHER], &done());
     assert!(session.must_wait_for(&[OTHER]));
     assert!(!session.must_wait_for(&[MAIN, OTHER]));
     assert_eq!((session.batch(vec![OTHER, MAIN]), &session.left_over[..]), (vec![MAIN], &[OTHER][..]));

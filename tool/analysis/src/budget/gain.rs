@@ -1,0 +1,26 @@
+//! Whether what is to be dropped is worth it: the JVM discards code for it.
+
+use std::time::Duration;
+
+use headwater_profile::profile::Limit;
+
+use super::governor::{Governor, SETTLING};
+
+/// What is recorded until somebody ends it goes on for so long, at least.
+const GOES_ON: Duration = Duration::from_secs(60);
+
+impl Governor {
+    /// What of the rest of the recording the program gets back by what is due; `None` where somebody has asked for a budget, which is kept to whatever that takes.
+    pub fn gain(&self, now: Duration) -> Option<Duration> {
+        let Limit::Call { .. } = self.limit else { return None };
+        let overhead: f64 = self.due.iter().map(|due| due.overhead).sum();
+        let rest = self.ends.map_or(GOES_ON, |ends| ends.saturating_sub(now));
+        Some(rest.mul_f64(overhead / (1.0 + overhead)))
+    }
+
+    /// What is due costs more than that: it stays, and for a while nothing is judged.
+    pub fn is_not_worth_it(&mut self, now: Duration) {
+        self.due.clear();
+        self.settled = now + SETTLING;
+    }
+}

@@ -1,0 +1,24 @@
+//! What a drop brings.
+
+use super::*;
+
+#[test]
+fn the_nearer_the_end_the_less_a_drop_brings() {
+    let decided = |governor: Governor| {
+        let mut governor = governor;
+        governor.observe(tally(100, &[(3, 2_000_000, 10)]), s(1));
+        assert_eq!(ids(&governor.decide(s(1), BATCH, all)), [3]);
+        governor
+    };
+    assert_eq!(decided(governor("5%")).gain(s(1)), None, "it was asked for");
+    // Its probes take 100 ms beside 110.
+    let mut unasked = decided(governor("5%"));
+    unasked.limit = Limit::UNASKED;
+    let gain = |governor: &Governor| (governor.gain(s(1)).expect("a gain").as_secs_f64() * 10.0).round() / 10.0;
+    assert_eq!(gain(&unasked), 28.6);
+    unasked.ends_after(s(5));
+    assert_eq!(gain(&unasked), 1.9);
+    unasked.is_not_worth_it(s(1));
+    assert_eq!(unasked.gain(s(1)), Some(Duration::ZERO));
+    assert_eq!(unasked.decide(s(1), BATCH, all), [], "not at once");
+}
