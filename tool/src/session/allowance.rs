@@ -148,9 +148,9 @@ impl Allowance {
         self.changed.part(of)
     }
 
-    /// What of its time the program loses for that.
-    pub(super) fn lost(&self, of: Discarded) -> Duration {
-        self.changed.takes(of).1
+    /// How long compilers are at work for that, and what of its time the program loses meanwhile.
+    pub(super) fn takes(&self, of: Discarded) -> (Duration, Duration) {
+        self.changed.takes(of)
     }
 
     /// What part of all that may be changed at once may be by now.

@@ -70,11 +70,14 @@ impl Session {
         if methods.is_empty() {
             return;
         }
-        if let (Some(allowance), Some(gain)) = (&self.allowance, governor.gain(now)) {
+        if let Some(allowance) = &self.allowance {
             let classes = methods.iter().filter_map(|method| Some(graph.reference(*method)?.class));
-            let lost = allowance.lost(graph.discarded(&classes.collect::<Vec<ClassId>>()));
-            log::debug!("a drop brings {gain:.1?} and loses {lost:.1?}");
-            if lost > gain {
+            let (compiling, lost) = allowance.takes(graph.discarded(&classes.collect::<Vec<ClassId>>()));
+            let gain = governor.gain(now, compiling);
+            log::debug!(
+                "a drop brings {gain:.1?}, compilers take {compiling:.1?} for it, and the program loses {lost:.1?}"
+            );
+            if gain.is_some_and(|gain| lost > gain) {
                 governor.is_not_worth_it(now);
                 return;
             }

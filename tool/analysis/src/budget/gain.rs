@@ -10,11 +10,12 @@ use super::governor::{Governor, SETTLING};
 const GOES_ON: Duration = Duration::from_secs(60);
 
 impl Governor {
-    /// What of the rest of the recording the program gets back by what is due; `None` where somebody has asked for a budget, which is kept to whatever that takes.
-    pub fn gain(&self, now: Duration) -> Option<Duration> {
+    /// What of the rest of the recording the program gets back by what is due, once compilers have been at work for it for so long; `None` where somebody has asked
+    /// for a budget, which is kept to whatever that takes.
+    pub fn gain(&self, now: Duration, compiling: Duration) -> Option<Duration> {
         let Limit::Call { .. } = self.limit else { return None };
         let overhead: f64 = self.due.iter().map(|due| due.overhead).sum();
-        let rest = self.ends.map_or(GOES_ON, |ends| ends.saturating_sub(now));
+        let rest = self.ends.map_or(GOES_ON, |ends| ends.saturating_sub(now)).saturating_sub(compiling);
         Some(rest.mul_f64(overhead / (1.0 + overhead)))
     }
 
