@@ -41,7 +41,7 @@ const SHORTER: u32 = 4;
 /// They do not wait shorter than that: a hotswap that takes so long need not be stuck, on a busy machine.
 const SHORTEST_DEADLINE: Duration = Duration::from_millis(200);
 /// Of so many things that take long together the tool is heard before one.
-const ATTENDING: usize = 8;
+pub const ATTENDING: usize = 8;
 /// How much may be on its way to the tool: the kernel's memory, taken as it is needed. A message takes most of a kilobyte there.
 const ON_ITS_WAY_BYTES: usize = 4 << 20;
 

@@ -293,7 +293,7 @@ impl Session {
                 mentions::list(jvmti, jni, known, connection).map(Reply::Mentions).map_err(|error| failed(&error))
             }
             Command::ListCompiled => {
-                compiled::list(jvmti, jni, known, connection).map(Reply::Compiled).map_err(|error| failed(&error))
+                compiled::list(jvmti, jni, connection).map(Reply::Compiled).map_err(|error| failed(&error))
             }
             Command::Hotswap { classes } => Ok(Reply::Hotswapped(self.hotswap(jni, &classes))),
             Command::ForgetLambdas => {

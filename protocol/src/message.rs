@@ -467,8 +467,8 @@ pub struct CompiledCode {
 pub struct CompiledPiece {
     /// How large it is.
     pub bytes: u32,
-    /// Whose code it is.
-    pub method: u32,
+    /// Whose code it is; `None` where that is not known.
+    pub method: Option<u32>,
     /// The methods that are inlined in it, each once.
     pub inlined: Vec<u32>,
 }

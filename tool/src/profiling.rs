@@ -302,7 +302,7 @@ pub(crate) async fn prepare(
     let mut wanted = ProcessorTime::of_all(pid);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let compilers = Compilers::of(pid);
-    let (compiling, compilers) = (compilers.so_far(), compilers.number());
+    let (compiling, compilers) = (compilers.so_far(), compilers.of_hot_code());
     session.count(settings.counting).await?; // First: what probes tell besides has its cost.
     let calibration = session.calibrate().await?;
     log::debug!("{calibration:?}");
@@ -319,7 +319,8 @@ pub(crate) async fn prepare(
         walking = Some(Walking::begin(session).await?);
     }
     if let Some(had) = compiling {
-        session.limit_code(&CompilerTime { number: compilers, had, threads: wanted.so_far().0 });
+        let (threads, over) = wanted.so_far();
+        session.limit_code(&CompilerTime { number: compilers, had, threads, over });
     }
     let announce = |estimate: Estimate| {
         let is_limited = keeps_code && estimate.at_once.is_some();

@@ -51,7 +51,7 @@ use allowance::Allowance;
 use batch_cost::BatchCost;
 use budget::Budget;
 use calls::Looks;
-use gentle::PATIENCE;
+use gentle::{Compiled, PATIENCE};
 use questions::{Meanwhile, Pending};
 use spent::Account;
 
@@ -150,6 +150,8 @@ pub struct Session {
     deadline: Duration,
     /// What may be taken of the target; `None` where there is no limit.
     allowance: Option<Allowance>,
+    /// What is known of compiled code.
+    compiled: Compiled,
     /// Threads do not wait for now, on account of the limits.
     is_in_background: bool,
     recorded: Recorded,
@@ -191,6 +193,7 @@ impl Session {
             budget: None,
             deadline: TARGET_DEADLINE,
             allowance: None,
+            compiled: Compiled::default(),
             is_in_background: false,
             recorded: Recorded::default(),
             spent: Account::default(),
@@ -356,21 +359,10 @@ impl Session {
             }
         }
         if self.graph.knows_what_was_called() {
-            self.learn_what_is_compiled().await?;
+            self.learn_what_is_compiled(Duration::ZERO).await?;
             return self.learn_what_is_stale(looks).await;
         }
         self.list_compiled().await
-    }
-
-    /// Learns what is compiled by now.
-    async fn list_compiled(&mut self) -> Result<(), SessionError> {
-        match self.command(Command::ListCompiled, "list compiled methods").await? {
-            Reply::Compiled(code) => {
-                self.graph.set_compiled(code);
-                Ok(())
-            }
-            other => Err(unexpected("list compiled methods", &other)),
-        }
     }
 
     /// In start-up mode: lets `main` begin.

@@ -223,7 +223,7 @@ pub(crate) fn replies() -> Vec<Reply> {
         Reply::Mentions(vec![1, u64::MAX]),
         Reply::Compiled(CompiledCode {
             methods: vec![method_ref()],
-            pieces: vec![CompiledPiece { bytes: 120, method: 0, inlined: vec![0, 7] }],
+            pieces: vec![CompiledPiece { bytes: 120, method: Some(0), inlined: vec![0, 7] }],
         }),
         Reply::Hotswapped(hotswap()),
         Reply::Calls(vec![(ThreadId(77), vec![RunningCall { version: 5, class: ClassId(3), is_native: false }])]),

@@ -327,7 +327,7 @@ impl<'a> Agent<'a> {
         let place = |random: &mut Random| if random.once_in(8) { edge(random) as u32 } else { random.below(4) as u32 };
         let piece = |random: &mut Random| CompiledPiece {
             bytes: edge(random) as u32,
-            method: place(random),
+            method: Some(place(random)),
             inlined: (0..random.below(4)).map(|_| place(random)).collect(),
         };
         CompiledCode { methods, pieces: (0..6).map(|_| piece(random)).collect() }

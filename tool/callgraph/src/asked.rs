@@ -227,7 +227,7 @@ impl CallGraph {
         self.plan.sort_by_urgency(&self.known, &self.methods, classes);
     }
 
-    /// What is discarded when these classes are changed.
+    /// What is discarded when these classes are changed, of what is compiled.
     pub fn discarded(&self, classes: &[ClassId]) -> Discarded {
         self.plan.ran.compiled.discarded(classes.iter().filter_map(|class| self.known.mirrors.by_id(*class)))
     }

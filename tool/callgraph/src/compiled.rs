@@ -27,6 +27,8 @@ pub(super) struct Compiled {
     of: FxHashMap<Method, Vec<usize>>,
     /// Innermost calls, the innermost first.
     samples: Vec<Box<[Method]>>,
+    /// What was discarded since.
+    gone: Gone,
 }
 
 #[derive(Debug)]
@@ -78,14 +80,15 @@ impl Compiled {
         self.pieces = Vec::with_capacity(pieces.len());
         self.with.clear();
         self.of.clear();
+        self.gone = Gone::default();
         let known = |index: u32| *methods.get(index as usize)?;
         for CompiledPiece { bytes, method, inlined } in pieces {
-            let Some(method) = known(method) else { continue };
+            let method = method.and_then(known);
             let at = self.pieces.len();
             let inlined: FxHashSet<Method> = inlined.into_iter().filter_map(known).collect();
-            let classes: FxHashSet<ClassKey> = inlined.iter().chain([&method]).map(|(class, _)| *class).collect();
+            let classes: FxHashSet<ClassKey> = inlined.iter().chain(&method).map(|(class, _)| *class).collect();
             classes.into_iter().for_each(|class| self.with.entry(class).or_default().push(at));
-            self.of.entry(method).or_default().push(at);
+            method.into_iter().for_each(|method| self.of.entry(method).or_default().push(at));
             self.pieces.push(Piece { bytes, inlined, samples: Vec::new() });
         }
         self.bytes = self.bytes.max(self.pieces.iter().map(|piece| u64::from(piece.bytes)).sum());
@@ -118,9 +121,16 @@ impl Compiled {
 
     /// What is discarded when these classes are changed.
     pub(super) fn discarded(&self, classes: impl Iterator<Item = ClassKey>) -> Discarded {
-        let mut gone = Gone::default();
+        let mut gone = self.gone.clone();
         classes.for_each(|class| self.discard(class, &mut gone));
         self.part(&gone)
+    }
+
+    /// These classes were changed.
+    pub(super) fn are_changed(&mut self, classes: impl Iterator<Item = ClassKey>) {
+        let mut gone = std::mem::take(&mut self.gone);
+        classes.for_each(|class| self.discard(class, &mut gone));
+        self.gone = gone;
     }
 
     /// Which of some classes are admitted, in their order: by what is discarded when all of them are changed.
@@ -129,7 +139,7 @@ impl Compiled {
         classes: impl Iterator<Item = Option<ClassKey>>,
         mut admits: impl FnMut(Discarded) -> bool,
     ) -> Vec<bool> {
-        let mut gone = Gone::default();
+        let mut gone = self.gone.clone();
         let is_admitted = |class: Option<ClassKey>| {
             let mut with = Cow::Borrowed(&gone);
             if let Some(class) = class.filter(|class| self.with.contains_key(class)) {
@@ -158,8 +168,8 @@ impl Compiled {
 
     fn part(&self, gone: &Gone) -> Discarded {
         Discarded {
-            code: gone.bytes as f64 / self.bytes.max(1) as f64,
-            time: gone.sampled as f64 / self.samples.len().max(1) as f64,
+            code: (gone.bytes - self.gone.bytes) as f64 / self.bytes.max(1) as f64,
+            time: (gone.sampled - self.gone.sampled) as f64 / self.samples.len().max(1) as f64,
         }
     }
 }

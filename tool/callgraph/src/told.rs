@@ -58,6 +58,12 @@ impl CallGraph {
         self.plan.ran.compiled.replace(&methods, code.pieces);
     }
 
+    /// What is compiled of these classes, and with them, is discarded: they were changed.
+    pub fn are_changed(&mut self, classes: &[ClassId]) {
+        let keys = classes.iter().filter_map(|class| self.known.mirrors.by_id(*class));
+        self.plan.ran.compiled.are_changed(keys);
+    }
+
     /// Methods that had run, and did not while the roots were called: they are not expected to, any more than what never has.
     pub fn add_stale(&mut self, class: ClassId, methods: &[MethodInfo]) {
         let Some(key) = self.known.mirrors.by_id(class) else { return };

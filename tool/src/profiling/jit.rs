@@ -59,14 +59,14 @@ impl Compilers {
         (all.is_empty() || !known.is_empty()).then(|| known.iter().sum())
     }
 
-    /// How many there are.
-    pub(super) fn number(&self) -> usize {
-        self.tasks().len()
+    /// How many there are of those that compile what is hot.
+    pub(super) fn of_hot_code(&self) -> usize {
+        self.tasks().iter().filter(|task| is_compiler(task, &NAMES[1..])).count()
     }
 
     fn tasks(&self) -> Vec<PathBuf> {
         let tasks = std::fs::read_dir(&self.tasks).into_iter().flatten().flatten();
-        tasks.map(|task| task.path()).filter(|task| is_compiler(task)).collect()
+        tasks.map(|task| task.path()).filter(|task| is_compiler(task, &NAMES)).collect()
     }
 
     fn search(&mut self) {
@@ -81,8 +81,8 @@ impl Compilers {
     }
 }
 
-fn is_compiler(task: &Path) -> bool {
-    std::fs::read_to_string(task.join("comm")).is_ok_and(|name| NAMES.iter().any(|known| name.starts_with(known)))
+fn is_compiler(task: &Path, names: &[&str]) -> bool {
+    std::fs::read_to_string(task.join("comm")).is_ok_and(|name| names.iter().any(|known| name.starts_with(known)))
 }
 
 /// `schedstat`: time on a processor, time ready for one, both in ns, and how often. Who waits for a processor has work too.
@@ -203,6 +203,7 @@ mod tests {
         thread(3, "C2 CompilerThre", 600);
         assert_eq!(compilers.used(), Duration::from_nanos(250 + 600 + 17));
         assert_eq!(compilers.so_far(), Some(Duration::from_nanos(1_250 + 600)));
+        assert_eq!(compilers.of_hot_code(), 1);
         std::fs::remove_dir_all(tasks.path().join("2")).expect("it ends");
         assert_eq!(compilers.used(), Duration::from_nanos(250 + 600 + 17));
     }

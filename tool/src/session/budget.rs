@@ -1,8 +1,9 @@
 //! Keeping to the overhead budget: the governor's decisions, executed.
 
-use headwater_protocol::ClassId;
+use headwater_protocol::{ClassId, MethodId};
 use tokio::sync::watch;
 
+use super::gentle::KNOWN;
 use super::{Session, SessionError};
 use crate::budget::{Governor, Tally};
 
@@ -12,6 +13,8 @@ pub(super) struct Budget {
     pub(super) governor: Governor,
     /// None any more, once the draining thread has ended.
     tallies: Option<watch::Receiver<Tally>>,
+    /// What is to be dropped, if it is worth it.
+    chosen: Vec<MethodId>,
 }
 
 /// Returns when there is a new tally: never, where there is no budget.
@@ -37,7 +40,7 @@ impl Budget {
 impl Session {
     /// From now on methods are dropped as the governor says.
     pub fn keep_to(&mut self, governor: Governor, tallies: watch::Receiver<Tally>) {
-        self.budget = Some(Budget { governor, tallies: Some(tallies) });
+        self.budget = Some(Budget { governor, tallies: Some(tallies), chosen: Vec::new() });
     }
 
     /// Who decides what is dropped, if there is a budget.
@@ -60,29 +63,43 @@ impl Session {
     /// There is a new tally. What is to be dropped has its turn next.
     pub(super) fn tallied(&mut self) {
         let now = self.recorded.elapsed();
-        let Some(Budget { governor, tallies: Some(tallies) }) = &mut self.budget else { return };
+        let Some(Budget { governor, tallies: Some(tallies), chosen }) = &mut self.budget else { return };
         governor.observe(tallies.borrow_and_update().clone(), now);
         if self.stopping || self.recorded.is_interrupted() {
             return;
         }
         let graph = &self.graph;
-        let methods = governor.decide(now, self.cost.fixed(), |method| graph.can_drop(method));
-        if methods.is_empty() {
-            return;
+        chosen.extend(governor.decide(now, self.cost.fixed(), |method| graph.can_drop(method)));
+    }
+
+    /// Whether something is to be dropped.
+    pub(super) fn has_chosen(&self) -> bool {
+        self.budget.as_ref().is_some_and(|budget| !budget.chosen.is_empty())
+    }
+
+    /// Drops what was chosen, if the program does not lose more by that than it gets back.
+    async fn drop_chosen(&mut self) -> Result<(), SessionError> {
+        if !self.has_chosen() {
+            return Ok(());
         }
+        self.learn_what_is_compiled(KNOWN).await?;
+        let now = self.recorded.elapsed();
+        let Some(Budget { governor, chosen, .. }) = &mut self.budget else { return Ok(()) };
+        let chosen = std::mem::take(chosen);
         if let Some(allowance) = &self.allowance {
-            let classes = methods.iter().filter_map(|method| Some(graph.reference(*method)?.class));
-            let (compiling, lost) = allowance.takes(graph.discarded(&classes.collect::<Vec<ClassId>>()));
+            let classes = chosen.iter().filter_map(|method| Some(self.graph.reference(*method)?.class));
+            let (compiling, lost) = allowance.takes(self.graph.discarded(&classes.collect::<Vec<ClassId>>()));
             let gain = governor.gain(now, compiling);
             log::debug!(
                 "a drop brings {gain:.1?}, compilers take {compiling:.1?} for it, and the program loses {lost:.1?}"
             );
             if gain.is_some_and(|gain| lost > gain) {
                 governor.is_not_worth_it(now);
-                return;
+                return Ok(());
             }
         }
-        self.losing.extend(self.graph.drop_methods(&methods));
+        self.losing.extend(self.graph.drop_methods(&chosen));
+        Ok(())
     }
 
     /// Looks whether something is to be dropped, in the midst of other work.
@@ -94,6 +111,7 @@ impl Session {
 
     /// Restores what is to be dropped: whatever pauses are allowed, for that takes less of the target's time than what it ends.
     pub(super) async fn drop_due(&mut self) -> Result<(), SessionError> {
+        self.drop_chosen().await?;
         let mut classes = std::mem::take(&mut self.losing);
         while !classes.is_empty() {
             self.let_hotswap_end().await?;

@@ -124,7 +124,7 @@ impl Session {
     pub async fn select_sampled(&mut self, samples: &Samples) -> Result<Vec<ClassId>, SessionError> {
         let stacks = samples.stacks.iter().map(|sample| sample.frames.iter().map(|frame| frame.0 as usize));
         self.graph.ran_in_samples(&samples.methods, stacks);
-        self.learn_what_is_compiled().await?;
+        self.learn_what_is_compiled(Duration::ZERO).await?;
         self.select_seen().await
     }
 

@@ -7,13 +7,16 @@
 //! agent's own thread, as soon as the limit allows, and meanwhile threads tell what they reveal and go on. What that misses is known by method
 //! ([`CallGraph::missed`](crate::callgraph::CallGraph::missed)).
 
+use std::cell::Cell;
+use std::hash::BuildHasher;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::ClassId;
-use headwater_protocol::message::{Command, Patience, Reveal};
+use headwater_protocol::message::{Command, Patience, Reply, Reveal};
+use rustc_hash::FxBuildHasher;
 
 use super::allowance::{Allowance, CompilerTime, Taking};
-use super::{LIST_AT_ONCE, Session, SessionError};
+use super::{LIST_AT_ONCE, Session, SessionError, unexpected};
 use crate::callgraph::Discarded;
 
 /// Whether a profile keeps to limits of what it takes of the target's time.
@@ -32,15 +35,26 @@ pub const TARGET_DEADLINE: Duration = Duration::from_secs(3);
 const UNHURRIED_DEADLINE: Duration = Duration::from_secs(12);
 /// What each thread of the target waits.
 pub(super) const PATIENCE: Patience = Patience { most_ms: 300, per_mille: 50 };
-/// What had to wait for the limits is not instrumented in the rest of the recording: the JVM would be stopped for little.
-const WORTH_WHILE: f64 = 0.75;
 /// Threads wait again when so many batches are allowed, and nothing has been left over for [`QUIET`].
 const ROOM_FOR: f64 = 2.0;
 const QUIET: Duration = Duration::from_secs(1);
+/// What is compiled has not changed much for so long, but for what was discarded,
+pub(super) const KNOWN: Duration = Duration::from_secs(2);
+/// or for this, if a thread waits for that.
+pub(super) const KNOWN_WELL_ENOUGH: Duration = Duration::from_secs(10);
 /// Of all that may be discarded at once such a part is worth a hotswap.
 const LITTLE: f64 = 0.02;
 /// What threads tell that do not wait is seen to so long after the first of it: each time all that is left over is looked through.
 const TOGETHER: Duration = Duration::from_millis(25);
+
+/// What a session knows of compiled code.
+#[derive(Debug, Default)]
+pub(super) struct Compiled {
+    /// When it was told last.
+    listed: Option<Instant>,
+    /// What part of all that may be changed at once the classes with this hash are.
+    latest: Cell<Option<(u64, f64)>>,
+}
 
 impl Session {
     /// Keeps to the limits from now on, or to none. The profile was announced to take so long.
@@ -60,20 +74,39 @@ impl Session {
         self.allowance.as_ref().filter(|allowance| allowance.limits_code())
     }
 
-    /// Learns what is compiled by now, where that is limited.
-    pub(super) async fn learn_what_is_compiled(&mut self) -> Result<(), SessionError> {
-        if self.limit_of_code().is_some() {
-            self.list_compiled().await?;
+    /// Learns what is compiled by now, where that is limited, and is not known since less than that.
+    pub(super) async fn learn_what_is_compiled(&mut self, known_since: Duration) -> Result<(), SessionError> {
+        let is_known = self.compiled.listed.is_some_and(|listed| listed.elapsed() < known_since);
+        if is_known || self.limit_of_code().is_none() {
+            return Ok(());
+        }
+        match self.list_compiled().await {
+            Err(SessionError::Agent { what, reason }) => log::warn!("{what}: {reason}"),
+            listed => listed?,
         }
         Ok(())
     }
 
+    /// Learns what is compiled by now.
+    pub(super) async fn list_compiled(&mut self) -> Result<(), SessionError> {
+        self.compiled.listed = Some(Instant::now());
+        match self.command(Command::ListCompiled, "list compiled methods").await? {
+            Reply::Compiled(code) => {
+                self.graph.set_compiled(code);
+                Ok(())
+            }
+            other => Err(unexpected("list compiled methods", &other)),
+        }
+    }
+
     /// How many of these classes may be changed at once, at most, if not all of them for sure.
-    pub(super) fn classes_at_once_of(&self, classes: Vec<ClassId>) -> Option<usize> {
+    pub(super) fn classes_at_once_of(&self, mut classes: Vec<ClassId>) -> Option<usize> {
         let allowance = self.limit_of_code()?;
-        let all = Discarded { time: 1.0, ..self.graph.discarded(&classes) };
-        let by_size = |of: Discarded| allowance.part(Discarded { time: 0.0, ..of }) <= 1.0;
-        (allowance.part(all) > 1.0).then(|| self.graph.admitted(classes, by_size).0.len())
+        if allowance.part(Discarded { time: 1.0, ..self.graph.discarded(&classes) }) <= 1.0 {
+            return None;
+        }
+        self.graph.sort_by_urgency(&mut classes);
+        Some(self.compiled_soon(classes).0.len())
     }
 
     /// How many classes were changed at once, if others had to wait for compilers.
@@ -88,38 +121,51 @@ impl Session {
         self.hotswaps.are_held_back |= self.allowance.as_ref().is_some_and(waits);
     }
 
-    /// Those of some classes, the most urgent first, that compilers catch up with, and the others. Whoever names roots wants all of them.
+    /// Those of some classes, the most urgent first, that there is room for, and those that wait for it. Whoever names roots wants all of them.
     pub(super) fn compiled_soon(&self, classes: Vec<ClassId>) -> (Vec<ClassId>, Vec<ClassId>) {
         let Some(allowance) = &self.allowance else { return (classes, Vec::new()) };
-        let room = allowance.room(Instant::now());
+        let now = Instant::now();
+        let (room, room_alone) = (allowance.room(now), allowance.room_alone(now));
         let roots = classes.iter().take_while(|class| self.graph.awaits_root(**class)).count();
-        let mut count = 0;
+        let (mut count, mut so_far) = (0, 0.0_f64);
         let (mut first, mut others) = self.graph.admitted(classes, |of| {
             count += 1;
-            count <= roots || allowance.part(of) <= room
+            let part = allowance.part(of);
+            let is_admitted = count <= roots || part <= room.max(so_far);
+            if is_admitted {
+                so_far = part;
+            }
+            is_admitted
         });
-        // So that it goes on.
-        if first.is_empty() && !others.is_empty() {
-            first.push(others.remove(0));
+        if first.is_empty() {
+            // So that it goes on. What takes too much of the program's time by itself is never changed.
+            others.retain(|class| allowance.part(self.graph.discarded(&[*class])) <= room_alone);
+            first.extend((!others.is_empty()).then(|| others.remove(0)));
         }
         (first, others)
     }
 
-    /// How many classes may be in the next batch.
-    pub(super) fn most_classes(&self) -> usize {
-        self.cost.most_classes()
-    }
-
     /// What hotswapping these classes takes, or as many of them as may be in one batch. Whoever names roots wants all of them: those do not wait for compilers.
     fn taking_of(&self, classes: &[ClassId]) -> Taking {
-        let pause = self.cost.of(classes.len().min(self.most_classes()));
+        let pause = self.cost.of(classes.len().min(self.cost.most_classes()));
         let has_roots = classes.iter().any(|class| self.graph.awaits_root(*class));
         Taking { pause, code: if has_roots { 0.0 } else { self.code_of(classes) } }
     }
 
     /// What part of all that may be changed at once these are.
     pub(super) fn code_of(&self, classes: &[ClassId]) -> f64 {
-        self.limit_of_code().map_or(0.0, |allowance| allowance.part(self.graph.discarded(classes)))
+        let Some(allowance) = self.limit_of_code() else { return 0.0 };
+        let state = (self.hotswaps.totals.batches, self.compiled.listed);
+        let key = FxBuildHasher.hash_one((classes, state));
+        // It is asked of all that is left over at each message.
+        match self.compiled.latest.get() {
+            Some((of, code)) if of == key => code,
+            _ => {
+                let code = allowance.part(self.graph.discarded(classes));
+                self.compiled.latest.set(Some((key, code)));
+                code
+            }
+        }
     }
 
     /// How many classes it is worth looking for: what a batch has room for, and a choice; none, where nothing more will be instrumented. `None`
@@ -132,14 +178,14 @@ impl Session {
         let (allowance, now) = (self.allowance.as_ref()?, Instant::now());
         let one = Taking { pause: self.cost.of(1), code: LITTLE };
         let is_in_vain = !allowance.is_worth_while(now) && !allowance.allows(one, now);
-        let room = if is_in_vain { 0 } else { (CHOICE * self.most_classes() as f64) as usize };
+        let room = if is_in_vain { 0 } else { (CHOICE * self.cost.most_classes() as f64) as usize };
         Some(room.saturating_sub(self.left_over.len()))
     }
 
     /// Recording begins, for so long; as long as it takes, if it is not said.
     pub(super) fn recording_for(&mut self, duration: Option<Duration>) {
         if let Some(allowance) = &mut self.allowance {
-            allowance.last = duration.map(|duration| Instant::now() + duration.mul_f64(WORTH_WHILE));
+            allowance.recording_for(duration, Instant::now());
         }
         if let (Some(governor), Some(duration)) = (self.governor_mut(), duration) {
             governor.ends_after(duration);
@@ -203,14 +249,16 @@ impl Session {
     /// Has the agent's own thread execute a hotswap, and those that it entails, as far as the limits allow; the rest is left over. Nobody waits for it.
     pub(super) async fn hotswap_in_background(&mut self, mut classes: Vec<ClassId>) -> Result<(), SessionError> {
         self.nobody_waits_for(&classes);
+        if !classes.is_empty() && !self.must_wait_for(&classes) {
+            self.learn_what_is_compiled(KNOWN).await?;
+        }
         if self.must_wait_for(&classes) {
             self.left_over.extend(classes);
             return self.exceed().await;
         }
         // Where there is a choice, what runs now goes before what ran at the beginning.
-        let is_choice = classes.len() > self.most_classes() || self.code_of(&classes) > 1.0;
+        let is_choice = classes.len() > self.cost.most_classes() || self.code_of(&classes) > 1.0;
         if self.allowance.is_some() && self.is_in_background && is_choice {
-            self.learn_what_is_compiled().await?;
             self.look_below_roots().await?;
             let seen = self.select_seen().await?;
             self.nobody_waits_for(&seen);

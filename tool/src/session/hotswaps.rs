@@ -90,8 +90,9 @@ impl Session {
             return classes;
         }
         self.graph.sort_by_urgency(&mut classes);
+        let all = classes.len();
         let (mut first, others) = self.compiled_soon(classes);
-        self.hotswaps.are_held_back |= !others.is_empty();
+        self.hotswaps.are_held_back |= first.len() < all;
         self.left_over.extend(first.drain(allowed.min(first.len())..));
         self.left_over.extend(others);
         self.hotswaps.most_at_once = self.hotswaps.most_at_once.max(first.len());
@@ -183,6 +184,7 @@ impl Session {
         );
         self.tell_time();
         let (is_dropping, code) = (self.graph.is_dropping(), self.code_of(classes));
+        self.graph.are_changed(classes);
         // Drops have their own limit of pauses; what they discard is compiled again as well.
         let mut taken = Taking { pause, code };
         if let Some(governor) = self.governor_mut().filter(|_| is_dropping) {

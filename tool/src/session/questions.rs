@@ -5,6 +5,7 @@ use std::time::Instant;
 use headwater_protocol::message::{Answer, ClassInfo, MethodRef, Notice, RequestId, ToAgent, ToTool, Upcall};
 use headwater_protocol::{ClassId, MethodId, ThreadId};
 
+use super::gentle::KNOWN_WELL_ENOUGH;
 use super::{Running, Session, SessionError, SessionEvent};
 use crate::cpu_share::OsThread;
 use crate::decode::Returned;
@@ -43,7 +44,7 @@ impl Session {
             SessionEvent::Message(message) => message,
             SessionEvent::Tally => {
                 self.tallied();
-                let is_idle = self.left_over.is_empty() && self.losing.is_empty();
+                let is_idle = self.left_over.is_empty() && self.losing.is_empty() && !self.has_chosen();
                 return if is_idle { Ok(()) } else { self.turn().await };
             }
             SessionEvent::Due => return self.turn().await,
@@ -171,6 +172,9 @@ impl Session {
             self.nobody_waits_for(&classes);
             self.left_over.extend(classes);
             return Ok(());
+        }
+        if !classes.is_empty() && !self.must_wait_for(&classes) {
+            self.learn_what_is_compiled(KNOWN_WELL_ENOUGH).await?;
         }
         if self.must_wait_for(&classes) {
             self.nobody_waits_for(&classes);

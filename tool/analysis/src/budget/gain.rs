@@ -6,7 +6,7 @@ use headwater_profile::profile::Limit;
 
 use super::governor::{Governor, SETTLING};
 
-/// What is recorded until somebody ends it goes on for so long, at least.
+/// What is recorded until somebody ends it goes on for so long, at least, or as long as it did.
 const GOES_ON: Duration = Duration::from_secs(60);
 
 impl Governor {
@@ -15,8 +15,10 @@ impl Governor {
     pub fn gain(&self, now: Duration, compiling: Duration) -> Option<Duration> {
         let Limit::Call { .. } = self.limit else { return None };
         let overhead: f64 = self.due.iter().map(|due| due.overhead).sum();
-        let rest = self.ends.map_or(GOES_ON, |ends| ends.saturating_sub(now)).saturating_sub(compiling);
-        Some(rest.mul_f64(overhead / (1.0 + overhead)))
+        let rest = self.ends.map_or(GOES_ON.max(now), |ends| ends.saturating_sub(now)).saturating_sub(compiling);
+        // Calls that took nothing are longer by more than anything.
+        let part = if overhead.is_finite() { overhead / (1.0 + overhead) } else { 1.0 };
+        Some(rest.mul_f64(part))
     }
 
     /// What is due costs more than that: it stays, and for a while nothing is judged.

@@ -194,7 +194,7 @@ impl PlayedJvm {
             of.map(|info| MethodRef { class: *id, name: info.name.clone(), descriptor: info.descriptor.clone() })
         });
         let methods: Vec<MethodRef> = methods.collect();
-        let piece = |method| CompiledPiece { bytes: 100, method, inlined: Vec::new() };
+        let piece = |method| CompiledPiece { bytes: 100, method: Some(method), inlined: Vec::new() };
         CompiledCode { pieces: (0..methods.len() as u32).map(piece).collect(), methods }
     }
 

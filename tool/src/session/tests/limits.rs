@@ -226,7 +226,7 @@ async fn where_there_is_a_choice_what_is_on_stacks_is_among_the_first_however_it
 /// As of a large program: for all of its code they would be at work for a minute.
 fn compilers() -> CompilerTime {
     let threads = Scheduled { ran_ns: 1_000_000_000, queued_ns: 0 };
-    CompilerTime { number: 2, had: Duration::from_secs(30), threads }
+    CompilerTime { number: 1, had: Duration::from_secs(30), threads, over: Duration::from_secs(1) }
 }
 
 /// A method of each class is compiled, to so many bytes.
@@ -234,7 +234,7 @@ fn compiled(classes: impl IntoIterator<Item = (ClassId, u32)>) -> CompiledCode {
     let mut code = CompiledCode::default();
     for (class, bytes) in classes {
         let (name, descriptor) = ("callee".to_owned(), "()V".to_owned());
-        code.pieces.push(CompiledPiece { bytes, method: code.methods.len() as u32, inlined: Vec::new() });
+        code.pieces.push(CompiledPiece { bytes, method: Some(code.methods.len() as u32), inlined: Vec::new() });
         code.methods.push(MethodRef { class, name, descriptor });
     }
     code
@@ -265,7 +265,7 @@ async fn of_a_large_program_few_classes_are_changed_at_once() {
     }
     assert_eq!(session.held_back_to(), Some(20));
     session.account(&classes()[..20], &done());
-    assert!(session.must_wait_for(&[ClassId(1_100)]), "compilers have to catch up");
+    assert!(session.must_wait_for(&classes()[20..40]), "compilers have to catch up");
     assert_eq!(session.allowed_from(1), None, "not with what somebody asks for");
 }
 
@@ -275,12 +275,12 @@ async fn where_all_of_the_time_is_in_code_that_is_discarded_few_classes_are_chan
     agent.join().expect("the agent's script went as written");
     session.be(Gentle::On, Duration::ZERO);
     session.limit_code(&compilers());
-    let others = || (1_000..1_010).map(ClassId);
+    let others = || (1_000..1_004).map(ClassId);
     let classes = || [OTHER].into_iter().chain(others()).collect::<Vec<ClassId>>();
     assert_eq!(session.batch(classes()).len(), classes().len(), "nothing is known of them");
     load(&mut session, others());
-    let of_others = others().map(|class| (class, 50));
-    session.graph.set_compiled(compiled([(MAIN, 10_000), (OTHER, 150)].into_iter().chain(of_others)));
+    let of_others = others().map(|class| (class, 250));
+    session.graph.set_compiled(compiled([(MAIN, 12_000), (OTHER, 150)].into_iter().chain(of_others)));
     assert_eq!(session.batch(classes()).len(), classes().len(), "by their size");
     assert_eq!(session.classes_at_once_of(classes()), Some(classes().len()), "it may be fewer");
     let names = ["Main.root()V", "Other.callee()V"].map(str::to_owned);
@@ -288,8 +288,12 @@ async fn where_all_of_the_time_is_in_code_that_is_discarded_few_classes_are_chan
     assert_eq!(session.batch(classes()), [OTHER], "with another it would be slow for longer");
     assert_eq!(std::mem::take(&mut session.left_over), others().collect::<Vec<ClassId>>());
     session.account(&[OTHER], &done());
-    assert!(!session.must_wait_for(&[ClassId(1_000)]) && session.must_wait_for(&[OTHER]));
-    assert_eq!(session.batch(classes()), others().take(5).collect::<Vec<ClassId>>(), "what is not dense finds room");
+    assert!(!session.must_wait_for(&[ClassId(1_000)]) && session.must_wait_for(&others().collect::<Vec<ClassId>>()));
+    assert_eq!(
+        session.batch(others().collect()),
+        others().take(2).collect::<Vec<ClassId>>(),
+        "what is not dense finds room"
+    );
 }
 
 #[tokio::test]
@@ -298,10 +302,20 @@ async fn roots_do_not_wait_for_compilers() {
     agent.join().expect("the agent's script went as written");
     session.be(Gentle::On, Duration::ZERO);
     session.limit_code(&compilers());
-    session.graph.set_compiled(compiled([(OTHER, 100)]));
+    let [waits, dense, nothing] = [1_000, 1_001, 1_002].map(ClassId);
+    load(&mut session, [waits, dense, nothing].into_iter());
+    session.graph.set_compiled(compiled([(MAIN, 3_500), (OTHER, 1_000), (waits, 500), (dense, 5_000)]));
     session.account(&[OTHER], &done());
-    assert!(session.must_wait_for(&[OTHER]));
-    assert!(!session.must_wait_for(&[MAIN, OTHER]));
-    assert_eq!((session.batch(vec![OTHER, MAIN]), &session.left_over[..]), (vec![MAIN], &[OTHER][..]));
-    assert_eq!(session.batch(vec![OTHER]), [OTHER], "so that it goes on");
+    assert!(session.must_wait_for(&[waits]));
+    assert!(!session.must_wait_for(&[MAIN, waits]));
+    let first = session.batch(vec![waits, OTHER, nothing, MAIN]);
+    assert_eq!(
+        (&first[..], &session.left_over[..]),
+        (&[MAIN, OTHER, nothing][..], &[waits][..]),
+        "what discards nothing more"
+    );
+    session.left_over.clear();
+    assert_eq!(session.batch(vec![dense, waits]), [waits], "so that it goes on");
+    assert_eq!(session.batch(vec![dense]), [], "it never does");
+    assert!(session.left_over.is_empty() && session.held_back_to().is_some());
 }
