@@ -32,4 +32,4 @@ pub mod word;
 pub use ids::{ClassId, LoaderId, MethodId, ThreadId};
 
 /// Version of everything in this crate. Tool and agent refuse each other when it differs.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;

@@ -167,14 +167,14 @@ impl Session {
 
     /// Answers a question with a hotswap, which the asking thread then executes.
     async fn tell_to_hotswap(&mut self, pending: &Pending, classes: Vec<ClassId>) -> Result<(), SessionError> {
+        if !classes.is_empty() && !self.must_wait_for(&classes) {
+            self.learn_what_is_compiled(KNOWN_WELL_ENOUGH).await?;
+        }
         if self.abandoned.remove(&pending.request) {
             // Nobody would execute it: the agent does, in its turn.
             self.nobody_waits_for(&classes);
             self.left_over.extend(classes);
             return Ok(());
-        }
-        if !classes.is_empty() && !self.must_wait_for(&classes) {
-            self.learn_what_is_compiled(KNOWN_WELL_ENOUGH).await?;
         }
         if self.must_wait_for(&classes) {
             self.nobody_waits_for(&classes);

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use headwater_profile::profile::Limit;
 
-use super::governor::{Governor, SETTLING};
+use super::governor::Governor;
 
 /// What is recorded until somebody ends it goes on for so long, at least, or as long as it did.
 const GOES_ON: Duration = Duration::from_secs(60);
+
+/// What is not worth it now hardly is soon.
+const JUDGED_AGAIN: Duration = Duration::from_secs(3);
 
 impl Governor {
     /// What of the rest of the recording the program gets back by what is due, once compilers have been at work for it for so long; `None` where somebody has asked
@@ -21,9 +24,9 @@ impl Governor {
         Some(rest.mul_f64(part))
     }
 
-    /// What is due costs more than that: it stays, and for a while nothing is judged.
+    /// What is due costs more than that: it stays, and for [a while](JUDGED_AGAIN) nothing is judged.
     pub fn is_not_worth_it(&mut self, now: Duration) {
         self.due.clear();
-        self.settled = now + SETTLING;
+        self.settled = now + JUDGED_AGAIN;
     }
 }

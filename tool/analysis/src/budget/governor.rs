@@ -27,7 +27,7 @@ const LEAST_WHOLE: f64 = 2.0;
 /// What is older than so much of a root's time counts half, if that leaves whole calls.
 const WINDOW_NS: f64 = 500e6;
 /// For so long after a drop nothing is judged.
-pub(super) const SETTLING: Duration = Duration::from_millis(300);
+const SETTLING: Duration = Duration::from_millis(300);
 /// What is dropped is gone for so many times the pause that it costs, at least: near the end it would save less than that takes.
 const LEAST_OF_A_DROP: u32 = 10;
 /// However little time a method takes, it tells as much as this part of its root's.

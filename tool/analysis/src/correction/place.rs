@@ -257,10 +257,8 @@ impl<'s> Names<'s> {
 /// Adds nodes, without calls, for what was sampled below methods that were `missed`, because they were instrumented too late or never, or have lost their
 /// probes: what these call was recorded below their callers. How many there were before.
 pub fn grow(cct: &mut Cct, names: &Names<'_>, missed: &FxHashSet<MethodId>) -> usize {
-    /// What was sampled less often, its caller's node has: a tree that samples make has as many leaves as there are samples. But not of what was recorded
-    /// elsewhere: below methods that have lost their probes it would lose what it takes in many places, a little in each.
-    const LEAST: u32 = 3;
-    /// If that makes no more nodes than this; else only who has lost its probes himself keeps his.
+    /// What was sampled is there however seldom it was in each place: a method that is called in many would lose what it takes in all of them. If that makes
+    /// more nodes than this, only who has lost its probes himself keeps his.
     const MOST: usize = 200_000;
     let before = cct.len();
     if missed.is_empty() {
@@ -294,30 +292,18 @@ pub fn grow(cct: &mut Cct, names: &Names<'_>, missed: &FxHashSet<MethodId>) -> u
     let ways: Vec<(NodeId, Vec<MethodId>)> =
         names.stacks().map(|sample| beyond(cct, sample)).filter(|(_, way)| !way.is_empty()).collect();
     // Steps are numbered behind the nodes.
-    let mut steps: FxHashMap<(usize, MethodId), (usize, u32)> = FxHashMap::default();
+    let mut steps: FxHashMap<(usize, MethodId), usize> = FxHashMap::default();
     for (at, way) in &ways {
         let mut from = at.index();
         for method in way {
             let next = cct.len() + steps.len();
-            let (step, samples) = steps.entry((from, *method)).or_insert((next, 0));
-            *samples += 1;
-            from = *step;
+            from = *steps.entry((from, *method)).or_insert(next);
         }
     }
     let is_small = steps.len() <= MOST;
     for (at, way) in &ways {
-        let (mut from, mut node) = (at.index(), *at);
-        let kept = match is_small {
-            true => way.iter().rposition(|method| called.contains(method)).map_or(0, |last| last + 1),
-            false => usize::from(called.contains(&way[0]) && missed.contains(&way[0])),
-        };
-        for (index, method) in way.iter().enumerate() {
-            let (step, samples) = steps[&(from, *method)];
-            if samples < LEAST && index >= kept {
-                break;
-            }
-            (from, node) = (step, cct.child(node, *method));
-        }
+        let kept = if is_small { way.len() } else { usize::from(called.contains(&way[0]) && missed.contains(&way[0])) };
+        way[..kept].iter().fold(*at, |node, method| cct.child(node, *method));
     }
     before
 }

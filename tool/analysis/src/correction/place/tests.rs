@@ -55,16 +55,17 @@ fn what_was_missed_has_nodes_where_it_was_sampled() {
     let names = Names::of(names.into_iter(), &samples, (0, 9));
     let missed = FxHashSet::from_iter([MethodId(3), MethodId(4)]);
     let recorded = grow(&mut cct, &names, &missed);
-    assert_eq!((recorded, cct.len()), (3, 6));
+    assert_eq!((recorded, cct.len()), (3, 7));
     let late = cct.callee(root, MethodId(3)).expect("it was sampled");
     let below = cct.callee(late, MethodId(2)).expect("what is trivial is passed");
     let never = cct.callee(callee, MethodId(4)).expect("it was sampled");
-    assert!([late, below, never].iter().all(|node| cct.node(*node).calls == 0));
+    let once = cct.callee(callee, MethodId(3)).expect("it was sampled, however seldom");
+    assert!([late, below, never, once].iter().all(|node| cct.node(*node).calls == 0));
     let placed = placed(&cct, &names, recorded, &missed);
     let own = |node: NodeId| placed.own()[node.index()].iter().sum::<u32>();
-    assert_eq!([root, callee, late, below, never].map(own), [2, 1, 0, 4, 3]);
+    assert_eq!([root, callee, late, below, never, once].map(own), [2, 0, 0, 4, 3, 1]);
     assert_eq!((placed.inside, placed.unseen), (10, 2), "a root in a root was never seen");
-    assert_eq!(placed.absent, 4, "three of what has a node, one of what has none");
+    assert_eq!(placed.absent, 4, "of what was never called");
 }
 
 #[test]
@@ -102,10 +103,11 @@ fn what_was_dropped_has_its_samples_wherever_there_are_some() {
     let missed = FxHashSet::from_iter([MethodId(2), MethodId(4)]);
     let recorded = grow(&mut cct, &names, &missed);
     let dropped = cct.callee(elsewhere, MethodId(2)).expect("it was recorded elsewhere");
-    assert_eq!(cct.len(), recorded + 1, "nothing of what was seen nowhere else");
+    let never = [dropped, elsewhere].map(|node| cct.callee(node, MethodId(4)).expect("it was sampled"));
+    assert_eq!(cct.len(), recorded + 3);
     let placed = placed(&cct, &names, recorded, &missed);
     let own = |node: NodeId| placed.own()[node.index()].iter().sum::<u32>();
-    assert_eq!((own(dropped), own(elsewhere), placed.unseen), (1, 1, 0));
+    assert_eq!((own(dropped), own(elsewhere), never.map(own), placed.unseen), (0, 0, [1, 1], 0));
 }
 
 #[test]
