@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::*;
-use crate::budget::{Governor, Limit, MethodTally, Probes, RootTally, Tally, Undisturbed};
+use crate::budget::{Governor, Limit, Probes, Tally};
 use crate::profile::Clock;
 
 #[tokio::test]
@@ -146,50 +146,6 @@ async fn what_costs_too_much_is_dropped_over_the_limit_too() {
     assert!(session.losing.is_empty() && !session.graph().can_drop(called));
     let room = session.allowance.map(|allowance| allowance.room(Instant::now()));
     assert!(room < Some(1.0), "it is compiled again");
-}
-
-/// A thousand calls of the root that make 20,000 of this method each.
-fn dense(called: MethodId) -> Tally {
-    let method = |calls, calls_made| MethodTally { calls, calls_made, self_ns: 1e9 };
-    let methods = FxHashMap::from_iter([(ROOT, method(1e3, 2e7)), (called, method(2e7, 0.0))]);
-    let root = RootTally { calls: 1e3, threads: 1.0, pairs: 2e7, measured_ns: 2e9, methods, ..RootTally::default() };
-    Tally { roots: FxHashMap::from_iter([(ROOT, root)]), ..Tally::default() }
-}
-
-#[tokio::test]
-async fn what_costs_too_much_stays_if_more_is_lost_by_dropping_it() {
-    for is_compiled in [true, false] {
-        let (mut session, agent) = begin(move |agent| {
-            agent.first_call();
-            assert!(agent.hook(11, Some(ThreadId(77)), OTHER));
-            agent.ask(12, 77, Upcall::Hotswapped(done()));
-            assert_eq!(agent.answer(), (12, nothing()));
-            let code = compiled(is_compiled.then_some((OTHER, 100)));
-            agent.expect(&Command::ListCompiled, Reply::Compiled(code));
-            if !is_compiled {
-                agent.expect(&Command::Hotswap { classes: vec![OTHER] }, Reply::Hotswapped(done()));
-            }
-        })
-        .await;
-        for _ in 0..3 {
-            let question = session.next_event().await.unwrap();
-            session.serve(question).await.unwrap();
-        }
-        session.be(Gentle::On, Duration::ZERO);
-        session.limit_code(&compilers());
-        let clock = Clock { inner_ns: 25.0, outer_ns: 25.0, ..Clock::default() };
-        let undisturbed = FxHashMap::from_iter([(ROOT, Undisturbed { call_ns: 1e6, per_second: 100.0 })]);
-        let governor = Governor::new(Limit::UNASKED, Probes { clock, idle_ns: 0.0, timing_ns: 0.0 }, undisturbed);
-        let called = session.graph().methods().iter().find(|it| it.root_of.is_empty()).expect("what it calls").id;
-        let (tell, tallies) = tokio::sync::watch::channel(Tally::default());
-        session.keep_to(governor, tallies);
-        tell.send(dense(called)).expect("somebody listens");
-        session.turn().await.unwrap();
-        agent.join().expect("the agent's script went as written");
-        // For all that is compiled compilers would be at work for a minute.
-        assert_eq!(session.graph().can_drop(called), is_compiled);
-        assert_eq!(session.governor().map(|governor| governor.all_dropped().len()), Some(usize::from(!is_compiled)));
-    }
 }
 
 #[tokio::test]
