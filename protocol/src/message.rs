@@ -10,11 +10,13 @@ use crate::word::Counting;
 use crate::{ClassId, LoaderId, MethodId, ThreadId};
 
 mod bytes;
+mod compiled;
 pub mod events;
 mod greeting;
 mod optional_bytes;
 mod stacks;
 
+pub use compiled::{CompiledCode, CompiledPiece};
 pub use greeting::{Greeting, Internal, Standing, Welcome};
 pub use stacks::{Frame, RunningCall, SampledCall, StackSamples, ThreadStack, Walked, WalkedThread};
 
@@ -451,26 +453,6 @@ pub struct MethodRef {
     pub name: String,
     /// Its descriptor.
     pub descriptor: String,
-}
-
-/// All code that is compiled at a moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CompiledCode {
-    /// The methods that are in it, each once.
-    pub methods: Vec<MethodRef>,
-    /// A piece for each of them that is compiled by itself, or several.
-    pub pieces: Vec<CompiledPiece>,
-}
-
-/// What was compiled in one go. Its methods are indices into [`CompiledCode::methods`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CompiledPiece {
-    /// How large it is.
-    pub bytes: u32,
-    /// Whose code it is; `None` where that is not known.
-    pub method: Option<u32>,
-    /// The methods that are inlined in it, each once.
-    pub inlined: Vec<u32>,
 }
 
 /// What a retransformation did.

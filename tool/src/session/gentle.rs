@@ -38,10 +38,8 @@ pub(super) const PATIENCE: Patience = Patience { most_ms: 300, per_mille: 50 };
 /// Threads wait again when so many batches are allowed, and nothing has been left over for [`QUIET`].
 const ROOM_FOR: f64 = 2.0;
 const QUIET: Duration = Duration::from_secs(1);
-/// What is compiled has not changed much for so long, but for what was discarded,
+/// What is compiled has not changed much for so long, but for what was discarded.
 pub(super) const KNOWN: Duration = Duration::from_secs(2);
-/// or for this, if a thread waits for that.
-pub(super) const KNOWN_WELL_ENOUGH: Duration = Duration::from_secs(10);
 /// Of all that may be discarded at once such a part is worth a hotswap.
 const LITTLE: f64 = 0.02;
 /// What threads tell that do not wait is seen to so long after the first of it: each time all that is left over is looked through.
@@ -70,14 +68,18 @@ impl Session {
     }
 
     /// The limits, where there is one of code.
-    fn limit_of_code(&self) -> Option<&Allowance> {
+    pub(super) fn limit_of_code(&self) -> Option<&Allowance> {
         self.allowance.as_ref().filter(|allowance| allowance.limits_code())
+    }
+
+    /// Whether that is known since less than that, where it is limited.
+    fn knows_what_is_compiled(&self, known_since: Duration) -> bool {
+        self.limit_of_code().is_none() || self.compiled.listed.is_some_and(|listed| listed.elapsed() < known_since)
     }
 
     /// Learns what is compiled by now, where that is limited, and is not known since less than that.
     pub(super) async fn learn_what_is_compiled(&mut self, known_since: Duration) -> Result<(), SessionError> {
-        let is_known = self.compiled.listed.is_some_and(|listed| listed.elapsed() < known_since);
-        if is_known || self.limit_of_code().is_none() {
+        if self.knows_what_is_compiled(known_since) {
             return Ok(());
         }
         match self.list_compiled().await {
@@ -295,6 +297,10 @@ impl Session {
         let is_quiet = self.queue.is_empty() && self.left_over.is_empty() && self.running.is_none();
         if !self.is_in_background || self.stopping || !is_quiet || !self.next_batch_due().is_some_and(is_over) {
             return Ok(());
+        }
+        if !self.knows_what_is_compiled(KNOWN) {
+            // Nobody waits for that yet. What is told meanwhile has its turn, and then this again.
+            return self.learn_what_is_compiled(KNOWN).await;
         }
         self.is_in_background = false;
         log::debug!("threads wait again");

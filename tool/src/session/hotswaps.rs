@@ -86,7 +86,7 @@ impl Session {
     /// As many of these classes as may be hotswapped at once; the others are left over.
     pub(super) fn batch(&mut self, mut classes: Vec<ClassId>) -> Vec<ClassId> {
         let allowed = self.cost.most_classes();
-        if allowed >= classes.len() && !self.allowance.is_some_and(|allowance| allowance.limits_code()) {
+        if allowed >= classes.len() && self.limit_of_code().is_none() {
             return classes;
         }
         self.graph.sort_by_urgency(&mut classes);

@@ -5,7 +5,6 @@ use std::time::Instant;
 use headwater_protocol::message::{Answer, ClassInfo, MethodRef, Notice, RequestId, ToAgent, ToTool, Upcall};
 use headwater_protocol::{ClassId, MethodId, ThreadId};
 
-use super::gentle::KNOWN_WELL_ENOUGH;
 use super::{Running, Session, SessionError, SessionEvent};
 use crate::cpu_share::OsThread;
 use crate::decode::Returned;
@@ -167,9 +166,6 @@ impl Session {
 
     /// Answers a question with a hotswap, which the asking thread then executes.
     async fn tell_to_hotswap(&mut self, pending: &Pending, classes: Vec<ClassId>) -> Result<(), SessionError> {
-        if !classes.is_empty() && !self.must_wait_for(&classes) {
-            self.learn_what_is_compiled(KNOWN_WELL_ENOUGH).await?;
-        }
         if self.abandoned.remove(&pending.request) {
             // Nobody would execute it: the agent does, in its turn.
             self.nobody_waits_for(&classes);
