@@ -1,6 +1,6 @@
 //! Roots that match nothing, are never entered, or are not called often enough: what is said of them, and the exit code.
 
-use headwater_tests::{Jdk, Process, Scratch, compile, headwater, java};
+use headwater_tests::{Jdk, Process, Scratch, compile, headwater, java, read_report};
 use rustix::process::Signal;
 
 headwater_tests::trials! {
@@ -13,6 +13,7 @@ headwater_tests::trials! {
     first_jdk {
         a_script_that_awaits_a_root_in_vain_fails_by_its_end_at_the_latest,
         of_a_program_that_does_nothing_no_root_is_proposed_and_it_is_said_why,
+        a_session_finds_candidates_between_two_profiles,
     }
 }
 
@@ -90,6 +91,27 @@ fn of_a_program_that_does_nothing_no_root_is_proposed_and_it_is_said_why(jdk: &J
     assert_eq!(tool.status.code(), Some(1), "{:#?}", tool.stderr);
     assert_said(&tool.stderr, &["no method outside the JDK was seen at work in 1 s: "]);
     quit(target);
+}
+
+fn a_session_finds_candidates_between_two_profiles(jdk: &Jdk) {
+    let classes = compile(jdk, &["Beat.java"]);
+    let mut target = java(jdk, &classes, &[], &["Beat"]);
+    target.await_line("READY");
+    let scratch = Scratch::new("script");
+    let (script, file) = (scratch.file("s.hws"), scratch.file("candidates.json"));
+    let profile = "profile Beat::root\nwait calls 10 120s\n";
+    let between = "candidates -d 2s --timing 200ms --recorder off > ${OUT}\nexpect root-calls >= 10\n";
+    std::fs::write(&script, format!("{profile}{between}{profile}")).expect("a script");
+    let mut command = headwater();
+    command.arg("session").arg(&script).arg(target.pid().to_string());
+    let tool = Process::spawn(command.arg("--set").arg(format!("OUT={}", file.display()))).finish();
+    assert_eq!(tool.status.code(), Some(0), "{:#?}", tool.stderr);
+    let candidates = &read_report(&file)["candidates"];
+    let roots = candidates.as_array().expect("candidates").iter().map(|candidate| &candidate["root"]);
+    assert!(roots.into_iter().any(|root| root == "Beat::root(int)" || root == "Beat::root"), "{candidates:#}");
+    target.say("quit");
+    let target = target.finish();
+    assert!(target.status.success() && target.stdout.iter().any(|line| line == "WRONG 0"), "{target:#?}");
 }
 
 fn a_root_that_was_never_entered_is_said_first_with_what_to_do(jdk: &Jdk) {

@@ -17,6 +17,7 @@ use crate::profiling::{Ending, ProfileError};
 use crate::report::View;
 use crate::request::output::{Origin, Output};
 use crate::request::progress::Progress;
+use crate::roots::RootsError;
 use crate::thread_dump::{DumpOptions, Owners};
 
 mod asking;
@@ -56,6 +57,12 @@ impl Failure {
 
 impl From<ProfileError> for Failure {
     fn from(error: ProfileError) -> Failure {
+        Failure::new(error.exit_code(), error.to_string())
+    }
+}
+
+impl From<RootsError> for Failure {
+    fn from(error: RootsError) -> Failure {
         Failure::new(error.exit_code(), error.to_string())
     }
 }
@@ -209,6 +216,7 @@ impl Console {
                 showing.write(&taken).or_else(is_broken_pipe)?;
             }
             Command::Sample(sampling) => self.sample(&sampling, interrupt).await?,
+            Command::Candidates(choosing) => self.candidates(&choosing, interrupt).await?,
             Command::Locks(waiting) => self.contended(&waiting, interrupt).await?,
             Command::Events(telling) => self.events(&telling, interrupt).await?,
             Command::Count(switching) => self.count(&switching, interrupt).await?,

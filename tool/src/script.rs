@@ -206,6 +206,7 @@ fn check(statement: &Statement, before: Expected) -> Result<Expected, String> {
             Command::Region(_) => attached.map(|()| before),
             Command::ThreadDump(_)
             | Command::Sample(_)
+            | Command::Candidates(_)
             | Command::Locks(_)
             | Command::Events(_)
             | Command::Methods { pattern: Some(_), .. } => attached.map(|()| before),

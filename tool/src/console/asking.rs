@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::command::FilterChange;
 use super::{Console, ConsoleEvent, Failure, State, is_broken_pipe, not_attached, show};
+use crate::jvm::Jvm;
 use crate::jvm::process::has_program;
 use crate::locks::{self, LocksError};
 use crate::pattern::{ClassPattern, display_name, java_name};
@@ -115,6 +116,12 @@ impl Console {
         Ok(output.write(profile, Origin::Recording).or_else(is_broken_pipe)?)
     }
 
+    /// What the JVM pays for its recorder, before it does.
+    pub(super) fn say_price(&self, jvm: &Jvm, recorder: Recorder) {
+        let price = price_of_recorder(jvm).filter(|_| recorder == Recorder::On);
+        price.into_iter().for_each(|price| self.progress.say(&format!("{price}; --recorder off leaves it alone")));
+    }
+
     /// Samples of all threads of the target, which is served meanwhile. Interrupted, it shows what was sampled.
     pub(super) async fn sample(
         &mut self,
@@ -123,8 +130,7 @@ impl Console {
     ) -> Result<(), Failure> {
         let jvm = self.jvm.clone().ok_or_else(not_attached)?;
         let wanted = sampling.wanted(None);
-        let price = price_of_recorder(&jvm).filter(|_| wanted.recorder == Recorder::On);
-        price.into_iter().for_each(|price| self.progress.say(&format!("{price}; --recorder off leaves it alone")));
+        self.say_price(&jvm, wanted.recorder);
         let taken = match self.found_out(sampling::take(jvm, wanted, |_| {}, interrupt)).await? {
             Err(SampleError::Interrupted) => return Err(Failure::interrupted()),
             Err(error) => return Err(self.failed(error.exit_code(), error.to_string()).await),

@@ -10,6 +10,7 @@ use super::line::{LineError, Variables, Word, split};
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::report::select::MethodSelector;
 use crate::request::ProfileArgs;
+use crate::request::choosing::Choosing;
 use crate::request::count::Switching;
 use crate::request::events::Telling;
 use crate::request::explain::Explaining;
@@ -118,6 +119,12 @@ pub enum Command {
                       show the profile below the roots. Beside one, its probes are among the samples."
     )]
     Sample(Box<Sampling>),
+    /// Find methods that could be named as roots: entered again and again, with much of the CPU time, waits or allocations; a profile that is under way ends
+    #[command(
+        help_template = TEMPLATE,
+        after_help = "Examples:\n  candidates\n  candidates -d 30s --by wait\n  candidates > candidates.json\n\nThe results of the profile before it stay."
+    )]
+    Candidates(Choosing),
     /// Show contended locks of the whole JVM: who waited for which, where and how long, and who held them
     #[command(
         help_template = TEMPLATE,
@@ -248,7 +255,8 @@ pub enum Statement {
 }
 
 /// The commands whose report can be redirected.
-const REPORTS: [&str; 9] = ["tree", "flat", "callers", "explain", "region", "thread-dump", "sample", "locks", "events"];
+const REPORTS: [&str; 10] =
+    ["tree", "flat", "callers", "explain", "region", "thread-dump", "sample", "candidates", "locks", "events"];
 
 /// Reads lines. The grammar is built once: a line of its own would take thousands of times its length in memory.
 #[derive(Debug)]
@@ -287,6 +295,7 @@ impl Reader {
                     Command::Region(timing) => Some(timing.check()),
                     Command::ThreadDump(showing) => Some(showing.check()),
                     Command::Sample(sampling) => Some(sampling.output().check()),
+                    Command::Candidates(choosing) => Some(choosing.check()),
                     Command::Explain(explaining) => Some(explaining.check()),
                     Command::Locks(waiting) => Some(waiting.output().check()),
                     Command::Events(telling) => Some(telling.check()),
@@ -328,7 +337,7 @@ fn redirected(mut words: Vec<Word>) -> Result<Vec<Word>, LineError> {
     }
     if at == 0 || !REPORTS.contains(&words[0].text.as_str()) {
         return bad(
-            "only a report (`tree`, `flat`, `callers`, `explain`, `region`, `thread-dump`, `sample`, `locks`) or `events` can be written to a file",
+            "only a report (`tree`, `flat`, `callers`, `explain`, `region`, `thread-dump`, `sample`, `candidates`, `locks`) or `events` can be written to a file",
         );
     }
     if words.len() != at + 2 {

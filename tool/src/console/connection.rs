@@ -159,16 +159,23 @@ impl Console {
         let jvm = self.jvm.clone().ok_or_else(not_attached)?;
         match std::mem::take(&mut self.state) {
             State::Attached(attached) if suits(&idle(), settings, attached.target()) => return Ok(attached),
-            State::Attached(attached) => {
-                // If the agent cannot be told to leave, it notices that we have.
-                let _ = attached.detach().await;
-            }
             other => self.state = other,
         }
+        self.let_go().await;
         self.connect(&jvm, settings).await?;
         match std::mem::take(&mut self.state) {
             State::Attached(attached) => Ok(attached),
             _ => Err(not_attached()),
+        }
+    }
+
+    /// Leaves a target in which nothing is recorded to the next connection.
+    pub(super) async fn let_go(&mut self) {
+        if let State::Attached(_) = &self.state
+            && let State::Attached(attached) = std::mem::take(&mut self.state)
+        {
+            // If the agent cannot be told to leave, it notices that we have.
+            let _ = attached.detach().await;
         }
     }
 

@@ -2,13 +2,15 @@
 
 use tokio::time::Instant;
 
-use super::{Console, Failure, NOTHING_RECORDED, State, is_broken_pipe};
+use super::{Console, Failure, NOTHING_RECORDED, State, is_broken_pipe, not_attached};
 use crate::pattern::MethodPattern;
 use crate::profile::Profile;
 use crate::profiling::{self, Ending, Outcome, ProfileError, Settings};
 use crate::report::units::plural;
+use crate::request::choosing::{self, Choosing};
 use crate::request::timing::{self, Timing};
 use crate::request::{ProfileArgs, interrupted};
+use crate::roots;
 use crate::session::SessionError;
 
 impl Console {
@@ -37,8 +39,8 @@ impl Console {
     }
 
     /// Nothing is recorded; the session stays attached where there is something left to be attached to.
-    async fn not_begun(&mut self, error: ProfileError) -> Failure {
-        let failure = Failure::from(error);
+    async fn not_begun(&mut self, error: impl Into<Failure>) -> Failure {
+        let failure = error.into();
         if failure.code == 5 {
             self.jvm = None;
         } else {
@@ -76,6 +78,30 @@ impl Console {
         }
         written?;
         nothing.map_or(Ok(()), |nothing| Err(Failure::new(4, nothing)))
+    }
+
+    /// `candidates`: whoever looks makes connections of their own, one after the other. The profile that ended last stays.
+    pub(super) async fn candidates(
+        &mut self,
+        choosing: &Choosing,
+        interrupt: impl Future<Output = ()>,
+    ) -> Result<(), Failure> {
+        self.detach_profile().await?;
+        let jvm = self.jvm.clone().ok_or_else(not_attached)?;
+        let looking = choosing.looking();
+        self.say_price(&jvm, looking.recorder);
+        self.let_go().await;
+        let progress = &self.progress;
+        let observer = |stage| choosing::observe(stage, progress);
+        let found = roots::find(&jvm, looking, std::pin::pin!(interrupt), &observer).await;
+        self.progress.clear();
+        match found {
+            Ok(found) => {
+                self.connect_again().await;
+                Ok(choosing.write(&found).or_else(is_broken_pipe)?)
+            }
+            Err(error) => Err(self.not_begun(error).await),
+        }
     }
 
     /// Ends a profile that is being recorded, if there is one.
