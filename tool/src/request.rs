@@ -1,7 +1,6 @@
 //! What users ask for, wherever they do, on the command line, at the prompt, in scripts: options and their values, where results go, and
 //! what is told meanwhile.
 
-pub(crate) mod choosing;
 pub(crate) mod count;
 pub(crate) mod destination;
 pub(crate) mod events;

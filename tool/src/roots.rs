@@ -22,6 +22,7 @@ use crate::session::SessionError;
 use crate::whole_jvm::Recorder;
 
 pub mod choice;
+pub(crate) mod choosing;
 pub mod cost;
 pub mod held;
 mod names;

@@ -8,9 +8,9 @@ use clap::Args;
 
 use super::{fail, fail_at, say_price};
 use crate::jvm;
-use crate::request::choosing::{self, Choosing};
 use crate::request::progress::{Progress, Shown};
 use crate::roots;
+use crate::roots::choosing::{self, Choosing};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

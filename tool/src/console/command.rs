@@ -10,7 +10,6 @@ use super::line::{LineError, Variables, Word, split};
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::report::select::MethodSelector;
 use crate::request::ProfileArgs;
-use crate::request::choosing::Choosing;
 use crate::request::count::Switching;
 use crate::request::events::Telling;
 use crate::request::explain::Explaining;
@@ -19,6 +18,7 @@ use crate::request::output::Output;
 use crate::request::sample::Sampling;
 use crate::request::threads::Showing;
 use crate::request::timing::Timing;
+use crate::roots::choosing::Choosing;
 
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}";
 const OVERVIEW: &str = "{subcommands}{after-help}";

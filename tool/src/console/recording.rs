@@ -5,12 +5,12 @@ use tokio::time::Instant;
 use super::{Console, Failure, NOTHING_RECORDED, State, is_broken_pipe, not_attached};
 use crate::pattern::MethodPattern;
 use crate::profile::Profile;
-use crate::profiling::{self, Ending, Outcome, ProfileError, Settings};
+use crate::profiling::{self, Ending, Outcome, Settings};
 use crate::report::units::plural;
-use crate::request::choosing::{self, Choosing};
 use crate::request::timing::{self, Timing};
 use crate::request::{ProfileArgs, interrupted};
 use crate::roots;
+use crate::roots::choosing::{self, Choosing};
 use crate::session::SessionError;
 
 impl Console {

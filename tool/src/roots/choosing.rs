@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::destination::{Destination, Shape};
-use super::progress::Progress;
-use super::values::duration;
+use super::held::By;
+use super::{Found, Looking, show};
 use crate::profiling::Stage;
-use crate::roots::held::By;
-use crate::roots::{Found, Looking, show};
+use crate::request::destination::{Destination, Shape};
+use crate::request::duration;
+use crate::request::progress::Progress;
 use crate::whole_jvm::Recorder;
 
 /// How long is looked, for what, and where it goes: for `roots` on the command line and `candidates` in a session.
