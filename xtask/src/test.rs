@@ -25,7 +25,7 @@ use steps::{Output, Step};
 
 /// Every n-th class of the corpus is linked.
 const SAMPLE: usize = 10;
-/// So many steps are run at a time: the end-to-end tests, and others, of which one waits as a rule.
+/// So many steps are run at a time: the end-to-end tests, and two others, as all of them wait for a part of their time.
 const AT_A_TIME: usize = 3;
 /// What takes longest, the longest first: nothing is to be waited for at the end.
 const LONGEST: [&str; 6] = ["e2e", "jvms", "corpus", "html", "chaos", "attach"];
