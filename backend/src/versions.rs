@@ -25,6 +25,9 @@ type Handlers = Vec<[u16; 4]>;
 /// Constants that are computed from others, and these from others, are compared as far as so many: of those that are computed from themselves there is no end.
 const MOST_COMPARED: usize = 4096;
 
+/// The packages of what the JVM's flight recorder has its classes of files, sockets and exceptions call.
+const RECORDERS: [&[u8]; 2] = [b"jdk/jfr/events/", b"jdk/jfr/internal/instrument/"];
+
 /// What instructions refer to.
 #[derive(Clone, Copy, Debug)]
 struct Constants<'a> {
@@ -69,7 +72,7 @@ pub fn is_running(
         let its =
             Code { instructions: &runs, constants: its_constants, lines: &its_lines, handlers: its_handlers.as_ref() };
         let is_same = if runs.len() == instructions.len() { is_same_code(its, code) } else { is_widened(code, its) };
-        if !is_same {
+        if !is_same && !is_recorders(its, code) {
             return Some(false);
         }
     }
@@ -257,26 +260,37 @@ fn is_widened(of_file: Code<'_>, its: Code<'_>) -> bool {
         && is_handled_the_same(of_file, its, moved)
 }
 
+/// Whether a method runs what the JVM's flight recorder has made of the one of a class file. From JDK 20 on that is done behind all agents, each time the class
+/// is retransformed: nobody takes it away. Up to JDK 19 the recorder is an agent, too, whose work is in the class file that those get who came later.
+fn is_recorders(its: Code<'_>, of_file: Code<'_>) -> bool {
+    let is_its = |class: &[u8]| RECORDERS.iter().any(|package| class.starts_with(package));
+    calls_static(its.instructions, its.constants.pool, is_its)
+        && !calls_static(of_file.instructions, of_file.constants.pool, is_its)
+}
+
 /// Whether code of a class file calls a class's static methods.
 pub fn calls(file: &ClassFile<'_>, class: &[u8]) -> bool {
+    let codes = file.methods.iter().filter_map(|method| method.attribute("Code"));
+    let mut instructions = codes.filter_map(|code| Some(parts(file, code)?.0));
+    instructions.any(|instructions| calls_static(instructions, &file.pool, |called| called == class))
+}
+
+/// Whether instructions call static methods of such a class.
+fn calls_static(instructions: &[u8], pool: &Pool<'_>, is_meant: impl Fn(&[u8]) -> bool) -> bool {
     const INVOKESTATIC: u8 = 0xb8;
-    let of_constant = |index: u16, at: usize| short(file.pool.get(index)?.content, at);
+    let of_constant = |index: u16, at: usize| short(pool.get(index)?.content, at);
     let is_called = |reference: u16| {
         let name = of_constant(reference, 0).and_then(|class| of_constant(class, 0));
-        name.and_then(|name| file.pool.text(name)) == Some(class)
+        name.and_then(|name| pool.text(name)).is_some_and(&is_meant)
     };
-    let calls_it = |code: &[u8]| {
-        let Some((instructions, ..)) = parts(file, code) else { return false };
-        let mut at = 0;
-        while let Some(instruction) = Instruction::at(instructions, at) {
-            if instruction.opcode == INVOKESTATIC && instruction.constant.is_some_and(is_called) {
-                return true;
-            }
-            at = instruction.end;
+    let mut at = 0;
+    while let Some(instruction) = Instruction::at(instructions, at) {
+        if instruction.opcode == INVOKESTATIC && instruction.constant.is_some_and(is_called) {
+            return true;
         }
-        false
-    };
-    file.methods.iter().filter_map(|method| method.attribute("Code")).any(calls_it)
+        at = instruction.end;
+    }
+    false
 }
 
 /// What an instruction does, wherever it stands.

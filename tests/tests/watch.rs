@@ -18,6 +18,7 @@ headwater_tests::trials! {
     first_jdk {
         a_jvm_that_stands_still_holds_up_no_other,
         jvms_threads_and_stacks_are_on_the_screen_and_the_terminal_is_given_back,
+        a_session_watches_its_target_to_its_end_and_nothing_is_lost,
     }
     once {
         what_cannot_be_watched_is_said,
@@ -224,6 +225,25 @@ fn a_jvm_that_stands_still_holds_up_no_other(jdk: &Jdk) {
     // All have ended, so nothing is left to be done.
     let tool = tool.finish();
     assert_eq!(tool.status.code(), Some(0), "{:#?}", tool.stderr);
+}
+
+fn a_session_watches_its_target_to_its_end_and_nothing_is_lost(jdk: &Jdk) {
+    let programs = Programs::new(jdk, "Session");
+    let target = programs.start();
+    let pid = target.pid();
+    let scratch = Scratch::new("script");
+    let (script, recording) = (scratch.file("s.hws"), scratch.file("all.hwr"));
+    let profile = format!("profile {}$Order::save --await-root\n", programs.name);
+    fs::write(&script, format!("{profile}watch -d 10m --every 100ms --find order.save > ${{OUT}}\n"))
+        .expect("a script");
+    let mut command = headwater();
+    command.arg("session").arg(&script).arg(pid.to_string()).arg("--set").arg(format!("OUT={}", recording.display()));
+    let mut tool = Process::spawn(&mut command);
+    await_that("its thread", || tool.await_line("").contains("Order.save("));
+    assert!(target.finish().status.success());
+    let tool = tool.finish();
+    assert_eq!(tool.status.code(), Some(5), "{:#?}", tool.stderr);
+    check_course(&events(unpacked(&recording).lines()), pid, "ended");
 }
 
 fn jvms_threads_and_stacks_are_on_the_screen_and_the_terminal_is_given_back(jdk: &Jdk) {

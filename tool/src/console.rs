@@ -218,6 +218,7 @@ impl Console {
             Command::Sample(sampling) => self.sample(&sampling, interrupt).await?,
             Command::Candidates(choosing) => self.candidates(&choosing, interrupt).await?,
             Command::Locks(waiting) => self.contended(&waiting, interrupt).await?,
+            Command::Watch { targets, all, watching } => self.watch(&targets, all, &watching, interrupt).await?,
             Command::Events(telling) => self.events(&telling, interrupt).await?,
             Command::Count(switching) => self.count(&switching, interrupt).await?,
             Command::Methods { pattern, limit } => self.methods(pattern, limit).await?,

@@ -204,10 +204,15 @@ fn check(statement: &Statement, before: Expected) -> Result<Expected, String> {
                 Err("a region in a script needs an end: add -d TIME or --calls N".to_owned())
             }
             Command::Region(_) => attached.map(|()| before),
+            Command::Watch { watching, .. } if !watching.ends() => {
+                Err("a watch in a script needs an end: add -d TIME".to_owned())
+            }
+            Command::Watch { targets, all, .. } if *all || !targets.is_empty() => Ok(before),
             Command::ThreadDump(_)
             | Command::Sample(_)
             | Command::Candidates(_)
             | Command::Locks(_)
+            | Command::Watch { .. }
             | Command::Events(_)
             | Command::Methods { pattern: Some(_), .. } => attached.map(|()| before),
             Command::Filter { .. }

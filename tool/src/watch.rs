@@ -31,6 +31,7 @@ mod screen;
 pub(crate) mod source;
 mod traces;
 pub(crate) mod view;
+pub(crate) mod watching;
 
 use analysis::{Analysis, Heard, ended};
 use collector::{Collector, JvmSelector, News, Pace, now_ms};
@@ -75,6 +76,9 @@ pub(crate) enum Shape {
     /// All events, one object a line.
     Json,
 }
+
+/// What is said of a watch whose end was [`Ending::Gone`].
+pub(crate) const GONE: &str = "all targets ended before anything was seen of them";
 
 /// How a watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

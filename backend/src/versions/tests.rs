@@ -1,11 +1,16 @@
 use super::*;
 
-/// `Methodref` 7: `A.get:()I` and behind it `A.got:()I`, after so many other constants.
+/// `Methodref` 8: `A.get:()I` and behind it `A.got:()I`, after so many other constants.
 fn constants(others: u16) -> (u16, Vec<u8>) {
+    methods_of("A", others)
+}
+
+/// The same of this class.
+fn methods_of(class: &str, others: u16) -> (u16, Vec<u8>) {
     let mut pool = Vec::new();
     (0..others).for_each(|_| pool.extend([3, 0, 0, 0, 9]));
     let at = |index: u16| (others + index).to_be_bytes();
-    for text in ["A", "get", "()I", "got"] {
+    for text in [class, "get", "()I", "got"] {
         pool.extend([1, 0, text.len() as u8]);
         pool.extend(text.as_bytes());
     }
@@ -78,6 +83,21 @@ fn calls_are_the_same_whatever_their_constants_numbers_are() {
     assert!(!is_same(&call(8), &call(309)), "another method");
     assert!(!is_same(&call(8), &call(8)), "no method at all");
     assert!(!is_same(&call(8), &call(308)[..4]), "cut off");
+}
+
+#[test]
+fn what_the_recorder_calls_is_not_missed_in_the_class_file() {
+    let pools = ["A", "jdk/jfr/events/FileWriteEvent", "jdk/jfr/Event"].map(|class| methods_of(class, 0));
+    let [own, recorders, programs] = pools.each_ref().map(|pool| Pool::parse(pool.0, &pool.1).unwrap().0);
+    // Calls 8 and returns; returns.
+    let (calls, returns) = ([0xb8, 0, 8, 0xac], [0x03, 0xac]);
+    assert!(is_recorders(code(&calls, &recorders), code(&returns, &own)));
+    assert!(
+        !is_recorders(code(&calls, &recorders), code(&calls, &recorders)),
+        "up to JDK 19 that is in the class file"
+    );
+    assert!(!is_recorders(code(&calls, &programs), code(&returns, &own)), "a program's own event");
+    assert!(!is_recorders(code(&calls, &own), code(&returns, &own)));
 }
 
 /// A switch behind `ldc` or `ldc_w`, whose cases jump to what is behind it and back to the beginning; the text is the constant before it.

@@ -1,6 +1,7 @@
 //! What a session is asked: reports, its state, the methods of the target, the filters.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use tokio::time::Instant;
 
@@ -19,6 +20,9 @@ use crate::sampling::{self, SampleError};
 use crate::session::SessionError;
 use crate::thread_dump::{self, DumpError, DumpOptions};
 use crate::threads::Taken;
+use crate::watch::source::Here;
+use crate::watch::watching::{Watching, selected};
+use crate::watch::{self, Ending};
 use crate::whole_jvm::{Recorder, price_of_recorder};
 
 impl Console {
@@ -70,20 +74,23 @@ impl Console {
         interrupt: impl Future<Output = ()>,
     ) -> Result<Taken, Failure> {
         let jvm = self.jvm.clone().ok_or_else(not_attached)?;
-        match self.found_out(thread_dump::take_unless(jvm, wanted, interrupt)).await? {
+        let (taken, served) = self.found_out(thread_dump::take_unless(jvm, wanted, interrupt)).await;
+        served?;
+        match taken {
             Err(DumpError::Interrupted) => Err(Failure::interrupted()),
             Err(error) => Err(self.failed(error.exit_code(), error.to_string()).await),
             Ok(taken) => Ok(taken),
         }
     }
 
-    /// What is found out about the target, which is served meanwhile; a profile that ends goes its own way.
-    async fn found_out<T>(&mut self, finding: impl Future<Output = T>) -> Result<T, Failure> {
+    /// What is found out, while the target is served; a profile that ends goes its own way. If the target is lost meanwhile, that is the second: what was
+    /// found is found all the same.
+    async fn found_out<T>(&mut self, finding: impl Future<Output = T>) -> (T, Result<(), Failure>) {
         let mut finding = std::pin::pin!(finding);
         loop {
             match self.serve_until(finding.as_mut()).await {
-                Ok(found) => return Ok(found),
-                Err(ConsoleEvent::Lost(failure)) => return Err(failure),
+                Ok(found) => return (found, Ok(())),
+                Err(ConsoleEvent::Lost(failure)) => return (finding.await, Err(failure)),
                 Err(ConsoleEvent::Complete(message)) => self.progress.say(&message),
             }
         }
@@ -106,14 +113,19 @@ impl Console {
         let jvm = self.jvm.clone().ok_or_else(not_attached)?;
         let output = waiting.output();
         price_of_recorder(&jvm).into_iter().for_each(|price| self.progress.say(&price));
-        let taken = match self.found_out(locks::take(jvm, waiting.wanted(), |_| {}, interrupt)).await? {
+        let (taken, served) = self.found_out(locks::take(jvm, waiting.wanted(), |_| {}, interrupt)).await;
+        let taken = match taken {
             Err(LocksError::Interrupted) => return Err(Failure::interrupted()),
-            Err(error) => return Err(self.failed(error.exit_code(), error.to_string()).await),
+            Err(error) => {
+                served?;
+                return Err(self.failed(error.exit_code(), error.to_string()).await);
+            }
             Ok(taken) => taken,
         };
         let profile = self.locks.insert(taken.profile);
         output.check_selection(profile).map_err(|nothing| Failure::new(1, nothing.to_string()))?;
-        Ok(output.write(profile, Origin::Recording).or_else(is_broken_pipe)?)
+        output.write(profile, Origin::Recording).or_else(is_broken_pipe)?;
+        served
     }
 
     /// What the JVM pays for its recorder, before it does.
@@ -131,14 +143,46 @@ impl Console {
         let jvm = self.jvm.clone().ok_or_else(not_attached)?;
         let wanted = sampling.wanted(None);
         self.say_price(&jvm, wanted.recorder);
-        let taken = match self.found_out(sampling::take(jvm, wanted, |_| {}, interrupt)).await? {
+        let (taken, served) = self.found_out(sampling::take(jvm, wanted, |_| {}, interrupt)).await;
+        let taken = match taken {
             Err(SampleError::Interrupted) => return Err(Failure::interrupted()),
-            Err(error) => return Err(self.failed(error.exit_code(), error.to_string()).await),
+            Err(error) => {
+                served?;
+                return Err(self.failed(error.exit_code(), error.to_string()).await);
+            }
             Ok(taken) => taken,
         };
         let (profile, output) = (self.sampled.insert(taken.profile), sampling.output());
         output.check_selection(profile).map_err(|nothing| Failure::new(1, nothing.to_string()))?;
-        Ok(output.write(profile, Origin::Recording).or_else(is_broken_pipe)?)
+        output.write(profile, Origin::Recording).or_else(is_broken_pipe)?;
+        served
+    }
+
+    /// Stack traces of many JVMs, or of the target, which is served meanwhile.
+    pub(super) async fn watch(
+        &mut self,
+        targets: &[String],
+        all: bool,
+        watching: &Watching,
+        interrupt: impl Future<Output = ()>,
+    ) -> Result<(), Failure> {
+        let progress = self.progress.clone();
+        let say = |text: &str| progress.say(text);
+        let mut wanted = selected(targets, &say).map_err(|error| Failure::new(error.exit_code(), error.to_string()))?;
+        if all {
+            wanted.all = true;
+        } else if targets.is_empty() {
+            wanted.jvms.push(self.jvm.clone().ok_or_else(not_attached)?);
+        }
+        let plan = watching.plan(wanted, watching.shape(|_| None));
+        let (watched, served) = self.found_out(watch::run(plan, Arc::new(Here), interrupt, &say)).await;
+        match watched {
+            Ok(Ending::Done) => served,
+            Ok(Ending::Failed) => Err(Failure::new(1, "not all that was watched could be written")),
+            Ok(Ending::Nothing) => Err(Failure::interrupted()),
+            Ok(Ending::Gone) => Err(Failure::new(5, watch::GONE)),
+            Err(error) => Err(Failure::new(1, error)),
+        }
     }
 
     pub(super) async fn methods(&mut self, pattern: Option<ClassPattern>, limit: usize) -> Result<(), Failure> {

@@ -19,6 +19,7 @@ use crate::request::sample::Sampling;
 use crate::request::threads::Showing;
 use crate::request::timing::Timing;
 use crate::roots::choosing::Choosing;
+use crate::watch::watching::Watching;
 
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}";
 const OVERVIEW: &str = "{subcommands}{after-help}";
@@ -131,6 +132,22 @@ pub enum Command {
         after_help = "Examples:\n  locks -d 30s\n  locks --over 1ms > locks.json"
     )]
     Locks(Box<Waiting>),
+    /// Look at the stacks of many JVMs at an interval, the target's if none is named, beside a profile
+    #[command(
+        help_template = TEMPLATE,
+        after_help = "Examples:\n  watch -d 30s --find Order.save\n  watch --all -d 1m > night.hwr\n  watch shop -d 1m --analysis 'headwater analyse still'\n\n\
+                      Without -d it ends with Ctrl-C."
+    )]
+    Watch {
+        /// Pids, or parts of main classes or jar names: all JVMs that are called so, also those that come later
+        #[arg(value_name = "TARGET")]
+        targets: Vec<String>,
+        /// All JVMs
+        #[arg(long, conflicts_with = "targets")]
+        all: bool,
+        #[command(flatten)]
+        watching: Box<Watching>,
+    },
     /// Tell of what happens in the target, beside a profile: collections, classes, threads, monitors, compile
     #[command(
         help_template = TEMPLATE,
@@ -255,8 +272,8 @@ pub enum Statement {
 }
 
 /// The commands whose report can be redirected.
-const REPORTS: [&str; 10] =
-    ["tree", "flat", "callers", "explain", "region", "thread-dump", "sample", "candidates", "locks", "events"];
+const REPORTS: [&str; 11] =
+    ["tree", "flat", "callers", "explain", "region", "thread-dump", "sample", "candidates", "locks", "watch", "events"];
 
 /// Reads lines. The grammar is built once: a line of its own would take thousands of times its length in memory.
 #[derive(Debug)]
@@ -298,6 +315,7 @@ impl Reader {
                     Command::Candidates(choosing) => Some(choosing.check()),
                     Command::Explain(explaining) => Some(explaining.check()),
                     Command::Locks(waiting) => Some(waiting.output().check()),
+                    Command::Watch { watching, .. } => Some(watching.check()),
                     Command::Events(telling) => Some(telling.check()),
                     Command::Count(switching) => Some(switching.switch().map(drop)),
                     _ => output.map(Output::check),
@@ -337,7 +355,7 @@ fn redirected(mut words: Vec<Word>) -> Result<Vec<Word>, LineError> {
     }
     if at == 0 || !REPORTS.contains(&words[0].text.as_str()) {
         return bad(
-            "only a report (`tree`, `flat`, `callers`, `explain`, `region`, `thread-dump`, `sample`, `candidates`, `locks`) or `events` can be written to a file",
+            "only a report (`tree`, `flat`, `callers`, `explain`, `region`, `thread-dump`, `sample`, `candidates`, `locks`, `watch`) or `events` can be written to a file",
         );
     }
     if words.len() != at + 2 {

@@ -30,8 +30,8 @@ struct Line {
     ticks: bool,
 }
 
-/// The progress.
-#[derive(Debug)]
+/// The progress; clones show the same line.
+#[derive(Clone, Debug)]
 pub(crate) struct Progress {
     line: Arc<Mutex<Line>>,
     shown: Shown,

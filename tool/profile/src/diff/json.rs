@@ -152,7 +152,7 @@ pub fn write(comparison: &Comparison<'_>, judgements: Judgements<'_>, out: &mut 
         metrics: comparison
             .metrics
             .iter()
-            .filter(|metric| metric.is_column())
+            .filter(|metric| !metric.is_time() && !metric.is_calls())
             .map(|metric| parts(metric, pair))
             .collect(),
     };

@@ -169,7 +169,11 @@ pub fn callgrind_annotate(file: &Written) -> Annotated {
 fn annotate(file: &Written, options: &[&str]) -> (u64, Callgrind) {
     let text =
         run(Command::new("callgrind_annotate").args(["--threshold=100", "--auto=no"]).args(options).arg(file.path()));
-    let number = |text: &str| text.trim().replace(',', "").parse::<u64>().expect("a number");
+    // What costs nothing has a dot, and is listed for what it costs of another event.
+    let number = |text: &str| match text.split_whitespace().next() {
+        Some(".") => 0,
+        number => number.expect("a number").replace(',', "").parse::<u64>().expect("a number"),
+    };
     let mut total = None;
     let mut listed = Callgrind::default();
     let mut caller = String::new();
@@ -194,5 +198,7 @@ fn annotate(file: &Written, options: &[&str]) -> (u64, Callgrind) {
             assert_eq!(listed.self_ns.insert(caller.clone(), number(cost)), None, "{line}");
         }
     }
+    listed.self_ns.retain(|_, ns| *ns > 0);
+    listed.arcs.retain(|_, (_, ns)| *ns > 0);
     (total.expect("PROGRAM TOTALS"), listed)
 }

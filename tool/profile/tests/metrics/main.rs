@@ -129,7 +129,10 @@ fn it_is_in_every_export() {
     }
     let callgrind = written(Format::Callgrind, &usual);
     assert!(callgrind.contains("event: made_up : Made-up bytes (bytes)\n"), "{callgrind}");
-    assert!(callgrind.contains(&format!("events: ns made_up\nsummary: 1000000 {whole}\n")), "{callgrind}");
+    let things: u64 = (0..6).sum();
+    let thrown: u64 = profile.merged.nodes.iter().map(|node| node.thrown).sum();
+    let events = format!("events: ns thrown made_up odd_things\nsummary: 1000000 {thrown} {whole} {things}\n");
+    assert!(callgrind.contains(&events), "{callgrind}");
     let csv = written(Format::Csv, &usual);
     assert!(
         csv.lines().next().expect("a heading").ends_with(",made_up_self_bytes,made_up_total_bytes,odd_things_self")
@@ -183,6 +186,15 @@ fn it_is_compared_and_conditions_can_be_about_it() {
     diff::json::write(&comparison, &[], &mut out).expect("memory takes it");
     let json: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
     assert_eq!(json["nodes"][0]["metrics"]["made-up"]["total"]["relative"], 1.0);
+    for metric in
+        json["metrics"].as_array().expect("metrics").iter().map(|metric| metric["id"].as_str().expect("an id"))
+    {
+        let row = &json["nodes"][0];
+        assert!(
+            metric == "wall" || row[metric].is_object() || row["metrics"][metric]["self"].is_object(),
+            "{metric}: {row:#}"
+        );
+    }
     // Of profiles that do not both have it, nothing is said.
     let without = recursive();
     let comparison = diff::compare(&run(&without), &after, None);
