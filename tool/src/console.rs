@@ -1,6 +1,6 @@
 //! A session with a JVM: commands, one after the other, from a prompt or from a script.
 //!
-//! [`command`] reads them, [`Console`] executes them on the live [`engine`](crate::engine), [`prompt`] asks a user for them.
+//! [`command`] reads them, [`Console`] executes them on a [`live`](crate::profiling::live) profile, [`prompt`] asks a user for them.
 //! Between commands and while one waits the target is served ([`Console::serve_until`]). What the commands do is in the modules
 //! below: with the connection, the profile, or what is asked of them.
 

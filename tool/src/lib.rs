@@ -1,6 +1,6 @@
 //! Headwater's tool process as a library: everything the `headwater` binary does, testable without it.
 //!
-//! The parts, in the order of a session: [`jvm`] finds the target, [`attach`] loads the [`agent`] into it, [`link`] is the
+//! The parts, in the order of a session: [`jvm`] finds the target, [`attach`] loads the [`agent`] into it, [`connection`] is the
 //! socket to it, [`session`] holds the conversation, [`callgraph`] decides which methods to instrument, [`drain`] reads
 //! events from shared memory, [`decode`] turns them into a [`cct`], [`profile`] is the corrected result, [`report`] shows it,
 //! [`export`] hands it to other tools, [`page`] to a browser, [`snapshot`] keeps it, [`import`] reads those of others, and [`diff`] compares some. [`profiling`] leads through all of them,

@@ -23,7 +23,7 @@ mod before;
 mod budget;
 mod connecting;
 mod contention;
-mod counters;
+pub(crate) mod counters;
 pub(crate) mod drift;
 mod error;
 pub(crate) mod facts;

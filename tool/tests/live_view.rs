@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use headwater::profile::{AtLeast, CpuSamples, MethodIndex, MethodName, Profile, Tree};
+use headwater::profile::{AtLeast, MethodIndex, MethodName, Profile, Tree};
 use headwater::report::{Trees, View as Shape};
 use headwater::top::view::{Glyphs, Look, Palette, Phase, Request, View};
 use ratatui::Terminal;
@@ -14,9 +14,12 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr;
 
+#[path = "live_view/metrics.rs"]
+mod metrics;
 #[path = "../profile/tests/support/mod.rs"]
 mod support;
 
+use metrics::with_cpu;
 use support::{check, node, profile, recursive};
 
 /// Where the golden files are.
@@ -144,13 +147,6 @@ impl Screen {
     fn assert_has(&self, part: &str) {
         assert!(self.text().contains(part), "{part:?} is not in\n{}", self.text());
     }
-}
-
-/// With threads that were seen running and waiting.
-fn with_cpu(mut profile: Profile) -> Profile {
-    profile.merged.nodes[0].cpu = CpuSamples { samples: 40, running: 10 };
-    profile.merged.nodes[1].cpu = CpuSamples { samples: 30, running: 30 };
-    profile
 }
 
 #[test]

@@ -211,15 +211,7 @@ pub struct Without(u32);
 #[error("HEADWATER_WITHOUT: there is no mechanism `{0}`")]
 pub struct NoMechanism(String);
 
-/// Names what is left out, by names with commas between them. For developers.
-const WITHOUT: &str = "HEADWATER_WITHOUT";
-
 impl Without {
-    /// What the environment says: nothing, usually.
-    pub fn by_environment() -> Result<Without, NoMechanism> {
-        std::env::var(WITHOUT).map_or(Ok(Without::default()), |names| names.parse())
-    }
-
     /// Whether it is left out.
     pub fn has(self, mechanism: Mechanism) -> bool {
         self.0 & 1 << mechanism as u32 != 0

@@ -54,7 +54,7 @@ pub use completeness::{AtLeast, OPEN_CALLS, Unseen, are_open_calls_in_part};
 pub use contention::{Blocked, ContendedLock, Contention, Holder, Leaver, LockKind, Unfinished, WaitPlace};
 pub(crate) use derived::{How, Ratio, derived};
 pub use environment::Environment;
-pub use metric::{Amount, Extent, Metric, OTHER_WAITS, READY, RUNNING, STOPPED, Unit};
+pub use metric::{ALLOCATED, Amount, Extent, Metric, OTHER_WAITS, READY, RUNNING, STOPPED, Unit};
 pub use names::tell_apart;
 pub use quantity::{Part, Quantity};
 pub use sampled::{Sampled, SampledRoot, by_halves};

@@ -25,7 +25,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Metric, Profile, Sampled, Track, Tree, tell_apart};
+use crate::profile::{ALLOCATED, Metric, Profile, Sampled, Track, Tree, tell_apart};
 use crate::whole_file::write_whole;
 use headwater_terms::printable::printable;
 
@@ -164,6 +164,7 @@ pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
         return Err(frames.misunderstood(what));
     }
     let kinds: Vec<Kind> = layout.columns.iter().map(|name| Kind::of(name, &profile.counted)).collect();
+    rename(&mut profile.counted);
     let mut counted = Vec::new();
     let mut read = |frames: &mut FrameReader<'_, _>, nodes| -> Result<Tree, Damage> {
         let (tree, of_tree) = tree(frames, nodes, methods, &kinds)?;
@@ -197,6 +198,14 @@ pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
     frames.read(Tag::End)?;
     frames.end()?;
     Ok(profile)
+}
+
+/// Gives metrics the names that they have now.
+fn rename(metrics: &mut [Metric]) {
+    const FORMER: &str = "allocated";
+    if !metrics.iter().any(|metric| metric.id == ALLOCATED) {
+        metrics.iter_mut().filter(|metric| metric.id == FORMER).for_each(|metric| metric.id = ALLOCATED.into());
+    }
 }
 
 /// Fails if the metrics or columns are none that a profile can have.

@@ -13,7 +13,7 @@ use super::profile::{conclude, verdict};
 use super::{fail, fail_at, say_price, write_whole};
 use crate::jvm::{self, Jvm};
 use crate::pattern::MethodPattern;
-use crate::profile::Quantity;
+use crate::profile::{Part, Quantity};
 use crate::profiling::live::Live;
 use crate::profiling::{self, BareTiming, Observer, Outcome, ProfileError, Settings, Start};
 use crate::report::{Options, SortBy, View};
@@ -97,8 +97,8 @@ impl TopArgs {
     fn view(&self, pid: u32, options: &Options) -> view::View {
         let shape = if options.view == View::Flat { View::Flat } else { View::Tree };
         let column = |sort: &SortBy| match sort {
-            SortBy::Own => Column::SelfTime,
             SortBy::Quantity(quantity) if *quantity == Quantity::CALLS => Column::Calls,
+            SortBy::Own | SortBy::Quantity(Quantity { part: Part::Own, .. }) => Column::SelfTime,
             SortBy::Total | SortBy::Quantity(_) => Column::Total,
         };
         let look = Look {
@@ -110,9 +110,20 @@ impl TopArgs {
         };
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let mut view = view::View::new(look, format!("headwater-{pid}-{seconds}.hw"));
-        options.metrics.iter().take(1).for_each(|id| view.lead_by(id));
+        if let Some(id) = leading(options) {
+            view.lead_by(id);
+        }
         view
     }
+}
+
+/// The metric that is to stand in the place of time: what lines are sorted by, or else the first that is to be shown.
+fn leading(options: &Options) -> Option<&str> {
+    let sorted_by = match &options.sort {
+        Some(SortBy::Quantity(quantity)) if !quantity.is_time() && *quantity != Quantity::CALLS => Some(&*quantity.id),
+        _ => None,
+    };
+    sorted_by.or_else(|| options.metrics.first().map(|id| &**id))
 }
 
 /// What the locale's character set has: the first of these variables that is set decides (POSIX, 8.2).

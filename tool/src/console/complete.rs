@@ -127,7 +127,7 @@ fn wanted(line: &str) -> (usize, CompletionKind) {
         "count" => CompletionKind::OneOf(Word::all().iter().map(|word| word.name()).collect()),
         "events" => words(&["gc", "classes", "threads", "monitors", "compile", "on", "off"]),
         "profile" | "region" | "callers" | "explain" => CompletionKind::Method,
-        "expect" if word.starts_with("sample.") => words(&["sample.cpu", "sample.wall", "sample.allocated"]),
+        "expect" if word.starts_with("sample.") => words(&["sample.cpu", "sample.wall", "sample.alloc"]),
         "methods" => CompletionKind::Class,
         "filter" if before.len() > 1 => CompletionKind::Class,
         "filter" => words(&["include", "exclude", "clear"]),

@@ -9,6 +9,7 @@ use super::line::{LineError, Word};
 use crate::events::summary::Summary;
 use crate::pattern::MethodPattern;
 use crate::profile::{Amount, Contention, Metric, NodeIndex, Part, Profile, Quantity, Unit};
+use crate::profiling::counters;
 use crate::report::units::{bytes, percent};
 use value::value;
 
@@ -357,10 +358,11 @@ fn subject(text: &str) -> Result<Subject, String> {
         "gc-longest" => Subject::GcLongest,
         "classes-loaded" => Subject::ClassesLoaded,
         "threads-started" => Subject::ThreadsStarted,
+        metric if counters::is_known(metric) => Subject::Whole(Quantity::from(metric)),
         other => {
             let known = QUANTITIES.join(", ");
             return Err(format!(
-                "`{other}` is no quantity; there are {known}, calls(METHOD), self(METHOD) and total(METHOD)"
+                "`{other}` is no quantity; there are {known}, metrics (alloc, blocked), and METRIC(METHOD), calls(METHOD), self(METHOD), total(METHOD)"
             ));
         }
     })

@@ -9,14 +9,19 @@ use super::named::Things;
 use crate::cct::{Cct, NodeId};
 use crate::decode::Decoder;
 use crate::profile::{
-    Column, CpuSamples, Extent, MethodIndex, Metric, Node, OPEN_CALLS, OTHER_WAITS, READY, RUNNING, STOPPED, Tree,
-    Unit, Wait,
+    ALLOCATED, Column, CpuSamples, Extent, MethodIndex, Metric, Node, OPEN_CALLS, OTHER_WAITS, READY, RUNNING, STOPPED,
+    Tree, Unit, Wait,
 };
 
 // Ids of metrics.
-pub(super) const ALLOCATED: &str = "alloc";
 pub(super) const OBJECTS: &str = "objects";
 pub(super) const OBJECT_BYTES: &str = "object-bytes";
+
+/// Whether a profile may have a metric of this id.
+pub(crate) fn is_known(id: &str) -> bool {
+    const OTHERS: [&str; 6] = ["wall", "cpu", "thrown", RUNNING, READY, OTHER_WAITS];
+    OTHERS.contains(&id) || Counter::ALL.iter().any(|counter| metric(*counter).id == id)
+}
 
 /// A counter's metric.
 fn metric(counter: Counter) -> Metric {

@@ -1,7 +1,7 @@
 //! What is to be said of the objects that were counted where they are made: of which the size is not known, and which were never allocated.
 
-use super::counters::{ALLOCATED, OBJECT_BYTES, OBJECTS};
-use crate::profile::{Amount, Profile};
+use super::counters::{OBJECT_BYTES, OBJECTS};
+use crate::profile::{ALLOCATED, Amount, Profile};
 use crate::report::units::{bytes, plural};
 
 /// What a comparison of two counts may be wrong by, as a part: what threads had made last, and not yet told of as allocated.

@@ -1,6 +1,6 @@
 //! What methods hold: CPU time, waits, allocated bytes; and how much of all that is.
 
-use crate::profile::{NodeIndex, Profile, Tree};
+use crate::profile::{ALLOCATED, NodeIndex, Profile, Tree};
 use crate::sampling;
 
 /// In a thread that waits at one place alone, and ran for less than this part of that time, nothing is done.
@@ -92,7 +92,7 @@ impl Columns {
             cpu: at("cpu"),
             waits: sampling::ids_of_waits().filter_map(at).collect(),
             idle: at("idle"),
-            allocated: at("allocated"),
+            allocated: at(ALLOCATED),
             samples: at("samples"),
         }
     }

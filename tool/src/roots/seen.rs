@@ -247,7 +247,7 @@ pub(super) mod testing {
     use headwater_profile::build::Builder;
 
     use super::*;
-    use crate::profile::{Extent, Metric, Unit};
+    use crate::profile::{ALLOCATED, Extent, Metric, Unit};
 
     /// A stack of methods, the outermost first, and what its innermost holds: CPU time, waits, waits for work, bytes.
     pub(in crate::roots) type Stack<'s> = (&'s [&'s str], [u64; 4]);
@@ -256,7 +256,7 @@ pub(super) mod testing {
         let mut builder = Builder::default();
         let metric = |id, unit| Metric::counted(id, id, unit, Extent::OwnAndTotal, "");
         let times = ["cpu", "parked", "idle"].map(|id| builder.described(metric(id, Unit::Nanoseconds)));
-        let allocated = builder.described(metric("allocated", Unit::Bytes));
+        let allocated = builder.described(metric(ALLOCATED, Unit::Bytes));
         let thread = builder.thread(Some("worker"));
         for (stack, values) in stacks {
             let methods: Vec<_> = stack

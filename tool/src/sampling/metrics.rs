@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::Sampled;
 use super::places::{Placed, What};
-use crate::profile::{Extent, Metric, OTHER_WAITS, Unit};
+use crate::profile::{ALLOCATED, Extent, Metric, OTHER_WAITS, Unit};
 use crate::thread_dump::cpu::Reading;
 use crate::threads::activity::Activity;
 
@@ -78,7 +78,7 @@ impl Metrics {
         }
         if sampled.has_allocations() {
             let about = "Bytes that threads have allocated, by the JVM's own count; places are sampled.";
-            let metric = Metric::counted("allocated", "allocated", Unit::Bytes, Extent::OwnAndTotal, about);
+            let metric = Metric::counted(ALLOCATED, "allocated", Unit::Bytes, Extent::OwnAndTotal, about);
             metrics.of.insert(What::Allocated, add(metric, of(What::Allocated)));
         }
         let about = "How often a thread was seen executing.";

@@ -364,7 +364,7 @@ fn allocated_bytes_are_the_threads_own_and_samples_say_where() {
         recorded,
         vec![thread("worker", Kind::Java, 7), thread("other", Kind::Java, 8)],
     ));
-    assert_eq!(own_of(&profile, "allocated"), named(&[("a.C.hot(int)", 300), ("a.C.cold()", 300 + 7)]));
+    assert_eq!(own_of(&profile, "alloc"), named(&[("a.C.hot(int)", 300), ("a.C.cold()", 300 + 7)]));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `headwater top`: the profile on the whole screen while it is being recorded.
 //!
 //! [`view`] is the state and what keys do to it, pure like `draw`; `screen` is the terminal, in a thread of its own. What is
-//! here keeps the conversation with the target going on the live [`engine`](crate::engine), hands new results to the view once
+//! here keeps the conversation with the target going on a [`live`](crate::profiling::live) profile, hands new results to the view once
 //! a period, and does what the user asks for.
 
 use std::cell::Cell;

@@ -68,6 +68,11 @@ pub(super) struct Cursor {
     is_chosen: bool,
 }
 
+/// Whether a profile has a metric of this id that adds up.
+fn can_lead(profile: &Profile, id: &str) -> bool {
+    profile.metric(id).is_some_and(|metric| metric.is_additive)
+}
+
 /// The live view.
 pub struct View {
     pub(super) look: Look,
@@ -142,6 +147,11 @@ impl View {
             self.newest = Some((profile, rate));
             return;
         }
+        if let Some(id) = self.metric.take_if(|id| !can_lead(&profile, id)) {
+            let metrics = profile.metrics().into_iter().filter(|metric| metric.is_additive);
+            let ids: Vec<String> = metrics.map(|metric| metric.id.into_owned()).collect();
+            self.say(format!("{id} cannot stand in the place of time: there are {}", ids.join(", ")));
+        }
         let forest = self.forest(&profile);
         self.rate = rate;
         self.shown = Some(Shown { profile, forest });
@@ -165,7 +175,7 @@ impl View {
 
     /// The trees as they are walked.
     fn forest(&self, profile: &Profile) -> Forest {
-        let asked_for = self.metric.as_ref().and_then(|id| profile.metric(id)).filter(|metric| metric.is_additive);
+        let asked_for = self.metric.as_ref().and_then(|id| profile.metric(id));
         let metric = asked_for.unwrap_or_else(|| profile.time_metric());
         Forest::of(profile, self.trees, metric)
     }

@@ -413,7 +413,7 @@ fn each_kind_of_events_of_a_flight_recording_has_its_metrics() {
         ("cpu", 20_000_000),
         ("samples", 1),
         ("wall-samples", 5),
-        ("allocated", 1_000),
+        ("alloc", 1_000),
         ("tlab-allocated", 4_100),
         ("blocked", 5_000_000),
         ("socket-read-time", 9_000_000),
@@ -435,7 +435,7 @@ fn each_kind_of_events_of_a_flight_recording_has_its_metrics() {
     assert!(cpu.is_uncertain && !profile.metric("blocked").expect("blocked").is_uncertain);
     // Without samples of allocations, what is known of buffers is what was allocated.
     let profile = imported(&recording_of(1, &events[5..7]));
-    assert_eq!(profile.metrics()[0].id, "allocated");
+    assert_eq!(profile.metrics()[0].id, "alloc");
 }
 
 #[test]

@@ -11,6 +11,8 @@ use super::derived::{ONE, Ratio, derived};
 use super::{ClockMode, Column, Columns, Node, NodeIndex, Profile, Span, Tree};
 use crate::profile::Amounts;
 
+/// Id of the metric of bytes that were allocated, whoever tells of them.
+pub const ALLOCATED: &str = "alloc";
 /// Id of the metric of self time that no wait is known of, where waits are counted.
 pub const RUNNING: &str = "running";
 /// Id of the metric of time in which threads could have run, and had no processor.

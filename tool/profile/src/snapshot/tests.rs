@@ -299,6 +299,16 @@ fn a_file_is_written_whole_and_found_again() {
     assert!(directory.contains("is a directory"), "{directory}");
 }
 
+#[test]
+fn metrics_of_earlier_files_have_the_names_that_they_have_now() {
+    let mut profile = whole_profile();
+    profile.counted[0].id = "allocated".into();
+    let mut bytes = Vec::new();
+    write(&profile, &mut bytes).expect("memory takes it");
+    let read = read(&mut &bytes[..]).expect("readable");
+    assert_eq!((&*read.counted[0].id, &read.merged), (ALLOCATED, &profile.merged));
+}
+
 /// A profile in which everything that a layout has occurs.
 fn whole_profile() -> Profile {
     use crate::profile::{Extent, Unit};

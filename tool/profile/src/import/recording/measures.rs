@@ -1,6 +1,6 @@
 //! What the events of each kind measure, as metrics.
 
-use crate::profile::{Extent, Metric, Unit};
+use crate::profile::{ALLOCATED, Extent, Metric, Unit};
 use headwater_jfr::{EventKind, RecordedEvent};
 
 use EventKind::{
@@ -209,7 +209,6 @@ pub(super) const MEASURES: &[Measure] = &[
     exact(&[Malloc], Number::Count, "mallocs", "calls of malloc", "How often native code allocated memory."),
 ];
 
-const ALLOCATED: &str = "allocated";
 const ALLOCATED_BY_BUFFERS: &str = "tlab-allocated";
 
 impl Measure {
