@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Bits of a method's id in an event word.
+pub const ID_BITS: u32 = 20;
+
 /// An instrumented method, numbered by the tool from 1; 0 is the calibration's own.
 ///
 /// Never reused within a session, so that an old activation of a method that was instrumented twice still exits
@@ -11,7 +14,7 @@ pub struct MethodId(pub u32);
 
 impl MethodId {
     /// Largest id that fits an event word.
-    pub const MAX: MethodId = MethodId((1 << crate::word::ID_BITS) - 1);
+    pub const MAX: MethodId = MethodId((1 << ID_BITS) - 1);
     /// Not a method of the target: the probe pairs that calibration times.
     pub const CALIBRATION: MethodId = MethodId(0);
 }

@@ -20,14 +20,14 @@
 
 use crate::{MethodId, ThreadId};
 
+pub use crate::ids::ID_BITS;
+
 mod counters;
 
 pub use counters::{Counter, Counting, Made, ProbedWait, SITE_BITS, SIZE_BITS, SIZE_UNIT, WAIT_BEGINS, WAIT_ENDS};
 
 /// Bits of the payload (time in ns since the chunk's base: 36 minutes).
 pub const PAYLOAD_BITS: u32 = 41;
-/// Bits of the id.
-pub const ID_BITS: u32 = 20;
 /// Where the id begins.
 pub const ID_SHIFT: u32 = PAYLOAD_BITS;
 /// Where the kind begins.

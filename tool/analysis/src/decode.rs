@@ -466,6 +466,11 @@ impl Decoder {
         self.roots_completed
     }
 
+    /// Whether no call of a root was recorded from its beginning to its end: what is not in the recording may only not have had its turn.
+    pub fn is_partial(&self) -> bool {
+        self.roots_completed == 0
+    }
+
     /// Entries and exits that were counted.
     pub fn events(&self) -> u64 {
         self.events

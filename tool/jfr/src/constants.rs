@@ -3,7 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::bytes::{Bytes, Text};
-use super::types::{Fuel, Kind, Name, Types, Value};
+use super::fields::Name;
+use super::types::{Fuel, Kind, Types, Value};
 use super::{CONSTANTS, Chunk, DEEPEST, ReadError, StackIndex, ThreadIndex};
 
 /// Those of a chunk that are needed, by their keys.

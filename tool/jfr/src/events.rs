@@ -1,6 +1,6 @@
 //! The events that are asked for.
 
-use super::types::Name;
+use super::fields::Name;
 
 /// What an event tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

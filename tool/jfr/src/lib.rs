@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 mod bytes;
 mod constants;
 mod events;
+mod fields;
 mod native;
 mod recorded;
 #[cfg(test)]
@@ -18,11 +19,12 @@ mod types;
 use bytes::{Bytes, Text};
 use constants::Constants;
 pub use events::EventKind;
+use fields::Name;
 pub use recorded::{
     Allocated, Collection, FrameIndex, JvmInformation, Lock, LockIndex, Recorded, RecordedEvent, Sample, Samples,
     Setting, Stack, StackIndex, Thread, ThreadIndex,
 };
-use types::{Fuel, Kind, Name, Types, Value};
+use types::{Fuel, Kind, Types, Value};
 
 /// JFR keeps no deeper stacks.
 pub const DEEPEST: usize = 2048;

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::bytes::{Bytes, Text};
+use super::fields::Name;
 use super::{EventKind, ReadError};
 
 /// A number that no class has.
@@ -18,105 +19,6 @@ struct Field {
     /// The value stands among the constants, and its key here.
     is_constant: bool,
     is_array: bool,
-}
-
-/// The fields that are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
-    StartTime,
-    Duration,
-    /// Of the event, or of the sample.
-    Thread,
-    StackTrace,
-    OsThreadId,
-    OsThreadCalled,
-    JavaThreadCalled,
-    Virtual,
-    Truncated,
-    Method,
-    Type,
-    Symbol,
-    Descriptor,
-    Characters,
-    SamplingPeriod,
-    Samples,
-    Weight,
-    TlabSize,
-    AllocationSize,
-    Size,
-    BytesRead,
-    BytesWritten,
-    SumOfPauses,
-    LongestPause,
-    /// Of which collection.
-    CollectionId,
-    Cause,
-    /// Before a collection, or after it.
-    When,
-    HeapUsed,
-    Id,
-    SettingValue,
-    Pid,
-    JvmVersion,
-    JavaArguments,
-    /// Of what is waited for: of a monitor, or of an object that a thread is parked for. Of what is allocated.
-    LockClass,
-    Address,
-    PreviousOwner,
-    Lost,
-    LostSamples,
-    Allocated,
-    Line,
-    /// Some other.
-    Other,
-}
-
-impl Name {
-    fn of(name: &str) -> Name {
-        match name {
-            "startTime" => Name::StartTime,
-            "duration" => Name::Duration,
-            "sampledThread" | "eventThread" | "thread" => Name::Thread,
-            "stackTrace" => Name::StackTrace,
-            "osThreadId" => Name::OsThreadId,
-            "osName" => Name::OsThreadCalled,
-            "javaName" => Name::JavaThreadCalled,
-            "virtual" => Name::Virtual,
-            "truncated" => Name::Truncated,
-            "method" => Name::Method,
-            "type" => Name::Type,
-            "name" => Name::Symbol,
-            "descriptor" => Name::Descriptor,
-            "string" => Name::Characters,
-            "samplingPeriod" => Name::SamplingPeriod,
-            "samples" => Name::Samples,
-            "weight" => Name::Weight,
-            "tlabSize" => Name::TlabSize,
-            "allocationSize" => Name::AllocationSize,
-            "size" => Name::Size,
-            "bytesRead" => Name::BytesRead,
-            "bytesWritten" => Name::BytesWritten,
-            "sumOfPauses" => Name::SumOfPauses,
-            "longestPause" => Name::LongestPause,
-            "gcId" => Name::CollectionId,
-            "cause" => Name::Cause,
-            "when" => Name::When,
-            "heapUsed" => Name::HeapUsed,
-            "id" => Name::Id,
-            "value" => Name::SettingValue,
-            "pid" => Name::Pid,
-            "jvmVersion" => Name::JvmVersion,
-            "javaArguments" => Name::JavaArguments,
-            "monitorClass" | "parkedClass" | "objectClass" => Name::LockClass,
-            "address" => Name::Address,
-            "previousOwner" => Name::PreviousOwner,
-            "amount" => Name::Lost,
-            "lostSamples" => Name::LostSamples,
-            "allocated" => Name::Allocated,
-            "lineNumber" => Name::Line,
-            _ => Name::Other,
-        }
-    }
 }
 
 /// A value of a field.

@@ -23,6 +23,7 @@ macro_rules! add_up {
     };
 }
 
+mod amount;
 mod amounts;
 mod basis;
 mod budget;
@@ -32,6 +33,7 @@ mod completeness;
 mod contention;
 mod derived;
 mod environment;
+mod measured;
 mod metric;
 mod names;
 pub(crate) mod parts;
@@ -44,6 +46,7 @@ pub mod testing;
 mod track;
 pub mod walk;
 
+pub use amount::Amount;
 pub use amounts::Amounts;
 pub(crate) use amounts::{NodeAmounts, Sum};
 pub use basis::Basis;
@@ -52,9 +55,10 @@ pub use clock::{Clock, ClockMode, ClockSource, Drift};
 pub use column::{Column, Columns};
 pub use completeness::{AtLeast, OPEN_CALLS, Unseen, are_open_calls_in_part};
 pub use contention::{Blocked, ContendedLock, Contention, Holder, Leaver, LockKind, Unfinished, WaitPlace};
-pub(crate) use derived::{How, Ratio, derived};
+pub(crate) use derived::derived;
 pub use environment::Environment;
-pub use metric::{ALLOCATED, Amount, Extent, Metric, OTHER_WAITS, READY, RUNNING, STOPPED, Unit};
+pub use metric::{ALLOCATED, Extent, Metric, OTHER_WAITS, READY, RUNNING, STOPPED, Unit};
+pub(crate) use metric::{How, Ratio};
 pub use names::tell_apart;
 pub use quantity::{Part, Quantity};
 pub use sampled::{Sampled, SampledRoot, by_halves};

@@ -91,7 +91,7 @@ pub(crate) fn profile(
         known.values_mut().for_each(|whole| whole.unsettle(part, !are_samples_settled));
     }
     let known_nodes = all.len();
-    let Sampled { basis, placed, uncalled } = sampled(&mut all, &facts, undisturbed, is_partial(decoder));
+    let Sampled { basis, placed, uncalled } = sampled(&mut all, &facts, undisturbed, decoder.is_partial());
     let lost = Lost::of(&all, placed.as_ref());
     let threads: Vec<_> = threads
         .iter_mut()
@@ -111,7 +111,7 @@ pub(crate) fn profile(
     let mut warnings = warnings(&facts, decoder, meaningless);
     warnings.extend(basis.warnings().into_iter().chain(uncalled));
     warnings.extend(known.values().any(|whole| whole.is_timed).then(|| handed_over(&merged)).flatten());
-    let lengthened = budget::lengthened(&references, waited_ns(decoder), clock.queued);
+    let lengthened = budget::lengthened(&references, waited_ns(decoder), clock.queued, undisturbed.unsettled);
     let budget = facts.governor.as_ref().map(|governor| {
         // What a pair costs in the mean, by how much longer the roots' calls took.
         let in_place = |it: &Compared<'_>| in_place(it.roots.iter().copied(), &clock, it.reference);
@@ -215,11 +215,6 @@ impl Calls {
         }
         calls
     }
-}
-
-/// Whether no call of a root was recorded from its beginning to its end: what is not in the recording may only not have had its turn.
-pub(super) fn is_partial(decoder: &Decoder) -> bool {
-    decoder.roots_completed() == 0
 }
 
 /// Samples, and what is to be said of them.

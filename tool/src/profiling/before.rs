@@ -22,7 +22,6 @@ use tokio::time::Instant;
 
 pub(super) use self::timing::{RootsTimed, TimedBefore, time_roots};
 pub(super) use self::walking::Walking;
-use super::assemble::is_partial;
 use super::recorder::{PERIOD, Recorder};
 use super::{BareTiming, Settings, Start};
 use crate::budget::Governor;
@@ -284,7 +283,7 @@ impl Before {
         let told = |placed: &Placed, _: &Names<'_>| (placed.inside, placed.unseen, placed.alike());
         let (inside, unseen, alike) = on_tree(session, decoder, &self.samples, self.taken, told);
         log::debug!("samples before: {inside} below roots, {unseen} in calls not seen; {alike:.1} as good as one");
-        match (worth(inside, if is_partial(decoder) { 0 } else { unseen }, alike), self.how) {
+        match (worth(inside, if decoder.is_partial() { 0 } else { unseen }, alike), self.how) {
             (Worth::Enough, How::Walked { .. }) => Worth::Some,
             (worth, _) => worth,
         }

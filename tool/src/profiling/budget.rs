@@ -18,8 +18,14 @@ pub(super) struct Compared<'a> {
 }
 
 /// How much longer the roots' calls were, of those with calls to compare with. What threads inside the roots waited for the profile was taken
-/// out of what was measured. Where threads stand in line for a processor for such a part of their time, calls of any other time may have stood there for longer, or less.
-pub(super) fn lengthened(compared: &[Compared<'_>], waited_ns: u64, queued: Option<f64>) -> Vec<Lengthened> {
+/// out of what was measured. Where threads stand in line for a processor for such a part of their time, calls of any other time may have stood there for longer, or less;
+/// and where code had not settled by so much when they were timed, they would take another time later on.
+pub(super) fn lengthened(
+    compared: &[Compared<'_>],
+    waited_ns: u64,
+    queued: Option<f64>,
+    unsettled: Option<f64>,
+) -> Vec<Lengthened> {
     let mut all: Vec<Lengthened> = Vec::new();
     for Compared { reference, roots, .. } in compared {
         let measured_ns: f64 = roots.iter().map(|root| root.measured_ns).sum();
@@ -30,7 +36,8 @@ pub(super) fn lengthened(compared: &[Compared<'_>], waited_ns: u64, queued: Opti
                 continue;
             }
             let Some((bare_ns, error_ns)) = reference.bare_ns(root.method, root.pairs / root.calls) else { continue };
-            let error_ns = error_ns.hypot(QUEUED * queued.unwrap_or(0.0) * bare_ns);
+            let otherwise = (QUEUED * queued.unwrap_or(0.0)).hypot(unsettled.unwrap_or(0.0));
+            let error_ns = error_ns.hypot(otherwise * bare_ns);
             let waited_ns = waited_ns as f64 * root.measured_ns / measured_ns.max(1.0);
             let recorded_ns = (root.measured_ns + waited_ns) / root.calls;
             all.push(Lengthened { root: index, recorded_ns, bare_ns, error_ns, calls });

@@ -195,7 +195,7 @@ async fn caller(
     };
     match tokio::time::timeout(patience, accepting).await {
         Ok(caller) => Ok((caller?, true)),
-        Err(_) => Err(loaded.err().unwrap_or(ProfileError::Silent)),
+        Err(_) => Err(loaded.err().unwrap_or(ProfileError::Silent(GREETING_DEADLINE))),
     }
 }
 

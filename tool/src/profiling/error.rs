@@ -1,11 +1,10 @@
 //! Why there is no profile.
 
 use std::io;
+use std::time::Duration;
 
 use headwater_protocol::segment::SegmentError;
 
-use super::connecting::GREETING_DEADLINE;
-use super::unmatched::did_you_mean;
 use crate::attach::AttachError;
 use crate::callgraph::NoMechanism;
 use crate::clock_source::ClockSourceError;
@@ -37,10 +36,8 @@ pub enum ProfileError {
     #[error("a thread could not be started: {0}")]
     Thread(io::Error),
     /// The agent was loaded and did not connect.
-    #[error(
-        "the agent was loaded but did not connect within {GREETING_DEADLINE:?}. Is the target stopped, or out of CPU time?"
-    )]
-    Silent,
+    #[error("the agent was loaded but did not connect within {0:?}. Is the target stopped, or out of CPU time?")]
+    Silent(Duration),
     /// A root pattern matches no method.
     #[error("{}", sought.in_its_words(&no_root(pattern, classes, near)))]
     NoRoot {
@@ -107,6 +104,16 @@ pub enum ProfileError {
         /// How it ended.
         status: String,
     },
+}
+
+/// The suggestions, each on a line of its own behind what is wrong.
+pub(super) fn did_you_mean(near: &[String]) -> String {
+    let mut text = String::new();
+    if !near.is_empty() {
+        text.push_str("\nDid you mean one of these?");
+        near.iter().for_each(|name| text.push_str(&format!("\n  {name}")));
+    }
+    text
 }
 
 /// What a pattern is given for.

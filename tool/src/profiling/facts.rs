@@ -31,6 +31,8 @@ pub(crate) struct Facts {
     pub(super) hotswaps: Vec<Hotswapped>,
     /// How many classes were changed at once, if others had to wait for compilers.
     pub(super) held_back_to: Option<usize>,
+    /// The classes that were not changed because each by itself would have taken too much of the program's time.
+    pub(super) too_much: Vec<String>,
     pub(super) lost: u64,
     pub(super) uses_tsc: bool,
     pub(super) threads: FxHashMap<ThreadId, String>,
@@ -81,6 +83,7 @@ impl Facts {
             hotswap: session.hotswap_totals(),
             hotswaps: session.hotswaps().to_vec(),
             held_back_to: session.held_back_to(),
+            too_much: session.too_much().collect(),
             lost: session.lost(),
             uses_tsc: session.uses_tsc(),
             // A thread that comes back after an interruption is told of again.

@@ -92,11 +92,23 @@ fn waited_in_vain(deadlines_passed: &[String], methods: &[MethodName]) -> Option
 }
 
 /// Why so few classes were changed at once.
-fn held_back(classes: usize) -> String {
+fn held_back(classes: usize, facts: &Facts) -> String {
+    let classes = plural(classes as u64, "class", "classes");
+    if let [class, others @ ..] = &facts.too_much[..] {
+        let others = if others.is_empty() { "" } else { ", or others" };
+        return format!(
+            "the JVM discards compiled code for each class that is changed, so {classes} were at once, for the program not to be slow; for {class}{others} alone \
+             it would be slow for too long, so that only --gentle off counts it"
+        );
+    }
+    if facts.remembered.has_includes() {
+        return format!(
+            "the JVM discards compiled code for each class that is changed, so {classes} were at once, for the program not to be slow. Record for longer"
+        );
+    }
     format!(
-        "the JVM discards compiled code for each class that is changed, so {} were at once, for the program not to be slow. Name what is to be counted \
-         (--include 'com.acme.**'), or record for longer",
-        plural(classes as u64, "class", "classes")
+        "the JVM discards compiled code for each class that is changed, so {classes} were at once, for the program not to be slow. Name what is to be counted \
+         (--include 'com.acme.**'), or record for longer"
     )
 }
 
@@ -120,7 +132,7 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
                     "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and {} of them never \
                      were: {}",
                     count(never as u64),
-                    held_back(classes)
+                    held_back(classes, facts)
                 ),
                 None => format!(
                     "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and {} of them never \

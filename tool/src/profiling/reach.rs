@@ -21,6 +21,11 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
+    /// Whether the user has named what is to be counted.
+    pub(super) fn has_includes(&self) -> bool {
+        !self.wanted.include.is_empty()
+    }
+
     pub(super) fn of(graph: &CallGraph, settings: &Settings) -> Remembered {
         let options = &settings.subgraph;
         let texts = |patterns: &[ClassPattern]| patterns.iter().map(ToString::to_string).collect();

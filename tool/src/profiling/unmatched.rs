@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::error::did_you_mean;
 use super::{ProfileError, Settings, Sought};
 use crate::callgraph::{LeftAlone, PatternIndex, RootMatch};
 use crate::session::Session;
@@ -20,16 +21,6 @@ impl fmt::Display for Unmatched {
         write!(f, "nothing that matches {} was loaded while this was recorded", self.pattern)?;
         f.write_str(&did_you_mean(&self.near))
     }
-}
-
-/// The suggestions, each on a line of its own behind what is wrong.
-pub(super) fn did_you_mean(near: &[String]) -> String {
-    let mut text = String::new();
-    if !near.is_empty() {
-        text.push_str("\nDid you mean one of these?");
-        near.iter().for_each(|name| text.push_str(&format!("\n  {name}")));
-    }
-    text
 }
 
 /// The roots that match nothing, with what is like them.

@@ -31,7 +31,7 @@ const IN_LINE: f64 = 0.1;
 /// However scarce processors are, compilers have such a part of one, at least.
 const LEAST_HAD: f64 = 0.01;
 /// Roots, what somebody asks for, and a class by itself may be more than may be changed at once: so many times as much, at most, is waited for.
-const MOST_BEHIND: f64 = 2.0;
+pub(super) const MOST_BEHIND: f64 = 2.0;
 /// What had to wait for the limits is not instrumented in the rest of the recording: the JVM would be stopped for little.
 const WORTH_WHILE: f64 = 0.75;
 

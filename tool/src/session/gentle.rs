@@ -15,7 +15,7 @@ use headwater_protocol::ClassId;
 use headwater_protocol::message::{Command, Patience, Reply, Reveal};
 use rustc_hash::FxBuildHasher;
 
-use super::allowance::{Allowance, CompilerTime, Taking};
+use super::allowance::{Allowance, CompilerTime, MOST_BEHIND, Taking};
 use super::{LIST_AT_ONCE, Session, SessionError, unexpected};
 use crate::callgraph::Discarded;
 
@@ -44,6 +44,17 @@ pub(super) const KNOWN: Duration = Duration::from_secs(2);
 const LITTLE: f64 = 0.02;
 /// What threads tell that do not wait is seen to so long after the first of it: each time all that is left over is looked through.
 const TOGETHER: Duration = Duration::from_millis(25);
+
+/// What becomes of classes for the compiled code that their change discards.
+#[derive(Debug, Default)]
+pub(super) struct CompiledSoon {
+    /// There is room for these,
+    pub(super) first: Vec<ClassId>,
+    /// those wait for it,
+    pub(super) others: Vec<ClassId>,
+    /// and these are never changed, because each by itself would take too much of the program's time.
+    pub(super) too_much: Vec<ClassId>,
+}
 
 /// What a session knows of compiled code.
 #[derive(Debug, Default)]
@@ -108,7 +119,7 @@ impl Session {
             return None;
         }
         self.graph.sort_by_urgency(&mut classes);
-        Some(self.compiled_soon(classes).0.len())
+        Some(self.compiled_soon(classes).first.len())
     }
 
     /// How many classes were changed at once, if others had to wait for compilers.
@@ -123,9 +134,11 @@ impl Session {
         self.hotswaps.are_held_back |= self.allowance.as_ref().is_some_and(waits);
     }
 
-    /// Those of some classes, the most urgent first, that there is room for, and those that wait for it. Whoever names roots wants all of them.
-    pub(super) fn compiled_soon(&self, classes: Vec<ClassId>) -> (Vec<ClassId>, Vec<ClassId>) {
-        let Some(allowance) = &self.allowance else { return (classes, Vec::new()) };
+    /// Those of some classes, the most urgent first, that there is room for. Whoever names roots wants all of them.
+    pub(super) fn compiled_soon(&self, classes: Vec<ClassId>) -> CompiledSoon {
+        let Some(allowance) = &self.allowance else {
+            return CompiledSoon { first: classes, ..CompiledSoon::default() };
+        };
         let now = Instant::now();
         let (room, room_alone) = (allowance.room(now), allowance.room_alone(now));
         let roots = classes.iter().take_while(|class| self.graph.awaits_root(**class)).count();
@@ -139,12 +152,21 @@ impl Session {
             }
             is_admitted
         });
+        let mut too_much = Vec::new();
         if first.is_empty() {
             // So that it goes on. What takes too much of the program's time by itself is never changed.
-            others.retain(|class| allowance.part(self.graph.discarded(&[*class])) <= room_alone);
+            let part = |class: &ClassId| allowance.part(self.graph.discarded(&[*class]));
+            too_much = others.extract_if(.., |class| part(class) > room_alone).collect();
             first.extend((!others.is_empty()).then(|| others.remove(0)));
+            too_much.retain(|class| part(class) > MOST_BEHIND);
         }
-        (first, others)
+        CompiledSoon { first, others, too_much }
+    }
+
+    /// The classes that were left as they are because of what the JVM would discard for each by itself.
+    pub fn too_much(&self) -> impl Iterator<Item = String> {
+        let classes = self.graph.classes().filter(|(id, _)| self.hotswaps.too_much.contains(id));
+        classes.map(|(_, name)| name.replace('/', "."))
     }
 
     /// What hotswapping these classes takes, or as many of them as may be in one batch. Whoever names roots wants all of them: those do not wait for compilers.

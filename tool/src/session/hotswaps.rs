@@ -1,12 +1,13 @@
 //! Hotswaps: what is in one, what it cost, and what it makes necessary.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{Answer, Command, HotswapResult, Reply, ToTool, Upcall};
 use headwater_protocol::{ClassId, MethodId, ThreadId};
 
 use super::allowance::Taking;
+use super::gentle::CompiledSoon;
 use super::questions::Pending;
 use super::{COMMAND_DEADLINE, Running, Session, SessionError, unexpected};
 use crate::callgraph::{Moment, Step};
@@ -53,8 +54,10 @@ pub(super) struct Hotswaps {
     pub(super) each: Vec<Hotswapped>,
     /// How many classes were changed at once, where compilers limit that,
     pub(super) most_at_once: usize,
-    /// and whether others had to wait for them.
+    /// whether others had to wait for them,
     pub(super) are_held_back: bool,
+    /// and those that never had their turn, by themselves.
+    pub(super) too_much: BTreeSet<ClassId>,
 }
 
 impl Hotswaps {
@@ -91,7 +94,8 @@ impl Session {
         }
         self.graph.sort_by_urgency(&mut classes);
         let all = classes.len();
-        let (mut first, others) = self.compiled_soon(classes);
+        let CompiledSoon { mut first, others, too_much } = self.compiled_soon(classes);
+        self.hotswaps.too_much.extend(too_much);
         self.hotswaps.are_held_back |= first.len() < all;
         self.left_over.extend(first.drain(allowed.min(first.len())..));
         self.left_over.extend(others);

@@ -13,7 +13,6 @@ use rustix::fs::OFlags;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use super::shared_dir::SharedDir;
 use super::{AttachError, error};
 use crate::jvm::process::{self, Kind, Mappings, Status};
 use crate::jvm::{self, Jvm};
@@ -130,19 +129,6 @@ impl TargetHost {
     /// Whether the process that we took hold of is still running; false too if its pid now means another one.
     pub fn is_alive(&self) -> bool {
         self.status().is_ok()
-    }
-
-    /// A directory `/tmp/NAME` of the target's, private to its user and us, and removed on drop.
-    ///
-    /// One tool at a time can hold it. What a killed tool left there is removed. A directory by that name that does not belong
-    /// to the target's user is an error, and so is a symbolic link.
-    pub fn create_dir(&self, stable_name: &str) -> Result<SharedDir, AttachError> {
-        SharedDir::create(self, stable_name)
-    }
-
-    /// The same under another name, which begins so, if another user has taken this one.
-    pub fn create_dir_or_another(&self, stable_name: &str) -> Result<SharedDir, AttachError> {
-        SharedDir::create_or_another(self, stable_name)
     }
 
     /// Set to true, it ends what is being asked of the target, as soon as that can be.

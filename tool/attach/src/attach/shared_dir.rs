@@ -41,6 +41,21 @@ const LOOK: Duration = Duration::from_millis(5);
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 128;
 
+impl TargetHost {
+    /// A directory `/tmp/NAME` of the target's, private to its user and us, and removed on drop.
+    ///
+    /// One tool at a time can hold it. What a killed tool left there is removed. A directory by that name that does not belong
+    /// to the target's user is an error, and so is a symbolic link.
+    pub fn create_dir(&self, stable_name: &str) -> Result<SharedDir, AttachError> {
+        SharedDir::create(self, stable_name)
+    }
+
+    /// The same under another name, which begins so, if another user has taken this one.
+    pub fn create_dir_or_another(&self, stable_name: &str) -> Result<SharedDir, AttachError> {
+        SharedDir::create_or_another(self, stable_name)
+    }
+}
+
 impl SharedDir {
     pub(super) fn create(host: &TargetHost, name: &str) -> Result<SharedDir, AttachError> {
         let there = format!("/tmp/{name}");

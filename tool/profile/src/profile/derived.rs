@@ -3,68 +3,8 @@
 //! They are defined here and nowhere else. What is divided are sums, of whatever a row stands for: the quotient of a method is no mean of its nodes'
 //! quotients, and nothing that adds up.
 
-use serde::Serialize;
-
-use super::{Amount, Metric, RUNNING, Unit};
-
-/// A share of one, in the numbers that metrics have: millionths.
-pub(crate) const ONE: u64 = 1_000_000;
-
-/// How the first of two metrics is to be taken that are divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum How {
-    /// As it is.
-    Each,
-    /// As a part of the second, which may be less: what was waited is as it was recorded, and time as it is without the profile.
-    Part,
-    /// What it leaves of the second.
-    Rest,
-}
-
-/// A metric divided by another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Ratio {
-    pub(crate) of: Metric,
-    pub(crate) by: Metric,
-    /// How the first is to be taken.
-    pub(crate) how: How,
-    /// What a quotient of one is written as.
-    pub(crate) one: u64,
-}
-
-impl Ratio {
-    /// Of something that has these of the two.
-    pub(super) fn divide(&self, value: &dyn Fn(&Metric) -> Amount) -> Amount {
-        let (of, by) = (self.of.over(value), self.by.over(value));
-        let (own, own_error) = self.quotient((of.own, of.own_error), (by.own, by.own_error));
-        let (total, total_error) = self.quotient((of.total, of.total_error), (by.total, by.total_error));
-        Amount { own, total, own_error, total_error }
-    }
-
-    /// With its uncertainty. Nothing of what the second has nothing of.
-    fn quotient(&self, (of, of_error): (u64, u64), (by, by_error): (u64, u64)) -> (u64, u64) {
-        if by == 0 {
-            return (0, 0);
-        }
-        // By as much as a part is more than the whole, one of the two is wrong.
-        let (of, excess) = match self.how {
-            How::Each => (of, 0),
-            How::Part => (of.min(by), of.saturating_sub(by)),
-            How::Rest => (by.saturating_sub(of), 0),
-        };
-        let part = |value: u64| {
-            let quotient = u128::from(value) * u128::from(self.one) / u128::from(by);
-            u64::try_from(quotient).unwrap_or(u64::MAX)
-        };
-        let error = match by_error {
-            0 => of_error,
-            _ => (of_error as f64).hypot(of as f64 / by as f64 * by_error as f64).round() as u64,
-        };
-        let error = error.max(excess);
-        (part(of), part(error))
-    }
-}
+use super::metric::{How, ONE, Ratio};
+use super::{Metric, RUNNING, Unit};
 
 /// What follows from these metrics: of each how much a call has, of each time beside the first which part of it it is, and which part was waited. Nothing
 /// follows from one that was counted in a part of the recording: calls and time are of all of it.
@@ -107,7 +47,7 @@ fn waited(running: &Metric, time: &Metric) -> Metric {
 mod tests {
     use super::*;
     use crate::profile::testing::profile_of;
-    use crate::profile::{Column, Extent, MethodIndex, Node, NodeAmounts, NodeIndex, Profile, Span, Tree};
+    use crate::profile::{Amount, Column, Extent, MethodIndex, Node, NodeAmounts, NodeIndex, Profile, Span, Tree};
 
     /// A method that is called twice and calls another three times; what each has of bytes and of running time.
     fn profile() -> Profile {

@@ -6,10 +6,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::column::{Errors, cpu_time};
-use super::derived::{ONE, Ratio, derived};
-use super::{ClockMode, Column, Columns, Node, NodeIndex, Profile, Span, Tree};
-use crate::profile::Amounts;
+use super::column::Errors;
+use super::{Amount, Column, Node, Span};
 
 /// Id of the metric of bytes that were allocated, whoever tells of them.
 pub const ALLOCATED: &str = "alloc";
@@ -21,6 +19,9 @@ pub const READY: &str = "ready";
 pub const STOPPED: &str = "stopped";
 /// Id of the metric of self time in which threads were seen waiting, and nothing tells in what.
 pub const OTHER_WAITS: &str = "other-waits";
+
+/// A share of one, in the numbers that metrics have: millionths.
+pub(crate) const ONE: u64 = 1_000_000;
 
 /// What a metric counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -108,12 +109,12 @@ pub struct Metric {
     pub spans: Vec<Span>,
     /// Where its values are.
     #[serde(skip)]
-    source: Source,
+    pub(super) source: Source,
 }
 
 /// Where the values of a metric are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Source {
+pub(super) enum Source {
     Calls,
     Thrown,
     Time,
@@ -123,37 +124,6 @@ enum Source {
     Column(usize),
     /// They follow from those of others.
     Ratio(Box<Ratio>),
-}
-
-/// A value of a metric, of one method or node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amount {
-    /// The method's own.
-    pub own: u64,
-    /// With what it calls.
-    pub total: u64,
-    /// Uncertainty of `own`: a standard deviation.
-    pub own_error: u64,
-    /// Uncertainty of `total`, at most.
-    pub total_error: u64,
-}
-
-impl Amount {
-    /// Adds another's.
-    pub fn add(&mut self, other: Amount) {
-        self.add_own(other);
-        self.add_total(other);
-    }
-
-    /// Adds what another has itself.
-    pub(crate) fn add_own(&mut self, other: Amount) {
-        add_up!(self += other: own, own_error);
-    }
-
-    /// Adds what another has with what it calls.
-    pub(crate) fn add_total(&mut self, other: Amount) {
-        add_up!(self += other: total, total_error);
-    }
 }
 
 impl Metric {
@@ -209,7 +179,7 @@ impl Metric {
         !self.spans.is_empty()
     }
 
-    fn at(self, source: Source) -> Metric {
+    pub(super) fn at(self, source: Source) -> Metric {
         Metric { source, ..self }
     }
 
@@ -227,56 +197,6 @@ impl Metric {
             Source::Ratio(ratio) => ratio.divide(value),
             _ => value(self),
         }
-    }
-
-    /// Its value, of all that is known of a method or node.
-    pub fn of(&self, amounts: &Amounts) -> Amount {
-        let exactly = |own| Amount { own, total: own, own_error: 0, total_error: 0 };
-        match &self.source {
-            Source::Calls => exactly(amounts.calls),
-            Source::Thrown => exactly(amounts.thrown),
-            Source::Time => Amount {
-                own: amounts.self_ns,
-                total: amounts.total_ns,
-                own_error: amounts.error_ns,
-                total_error: amounts.total_error_ns,
-            },
-            Source::Column(at) => amounts.columns.get(*at).copied().unwrap_or_default(),
-            Source::Ratio(ratio) => ratio.divide(&|metric| metric.of(amounts)),
-            Source::Unknown => Amount::default(),
-        }
-    }
-
-    /// Its value at a node of a tree with these columns.
-    pub fn at_node(&self, tree: &Tree, columns: &Columns<'_>, index: NodeIndex) -> Amount {
-        match &self.source {
-            Source::Column(at) => columns.get(*at).map(|column| column.at(index)).unwrap_or_default(),
-            Source::Ratio(ratio) => ratio.divide(&|metric| metric.at_node(tree, columns, index)),
-            _ => self.of(&Amounts::of(&tree.nodes[index.0], false)),
-        }
-    }
-
-    /// Its value at each node of a tree with these columns.
-    pub fn values(&self, tree: &Tree, columns: &Columns<'_>) -> Vec<Amount> {
-        (0..tree.nodes.len()).map(|index| self.at_node(tree, columns, NodeIndex(index))).collect()
-    }
-
-    /// Its value of a whole tree with these columns.
-    pub fn whole(&self, tree: &Tree, columns: &Columns<'_>) -> u64 {
-        self.over(&|metric| metric.sum_of(tree, columns)).total
-    }
-
-    /// Of one that adds up, what a whole tree has: in its roots, or, of one without totals, in all nodes.
-    fn sum_of(&self, tree: &Tree, columns: &Columns<'_>) -> Amount {
-        let nodes = tree.nodes.iter().enumerate();
-        let values = nodes.map(|(index, node)| (node, self.at_node(tree, columns, NodeIndex(index))));
-        let whole = match self.extent {
-            Extent::Own => values.map(|(_, amount)| amount.own).sum(),
-            Extent::OwnAndTotal => {
-                values.filter(|(node, _)| node.caller().is_none()).map(|(_, amount)| amount.total).sum()
-            }
-        };
-        Amount { own: whole, total: whole, ..Amount::default() }
     }
 
     /// Whether it is what [`Node`] calls its time.
@@ -335,91 +255,58 @@ impl Metric {
     }
 }
 
-impl Profile {
-    /// What is known of each node: time first, then calls, then what else there is.
-    pub fn metrics(&self) -> Vec<Metric> {
-        use Extent::{Own, OwnAndTotal};
-        const NS: Unit = Unit::Nanoseconds;
-        let time = match self.clock.mode {
-            ClockMode::Cpu => {
-                Metric::counted("cpu", "CPU time", NS, OwnAndTotal, "Time in which the thread had a processor.")
-            }
-            ClockMode::Exact | ClockMode::Tick(_) => Metric::counted(
-                "wall",
-                "wall time",
-                NS,
-                OwnAndTotal,
-                "Time that passed, without the profiler's own cost.",
-            ),
-        };
-        let in_column = |(at, metric): (usize, Metric)| metric.at(Source::Column(at));
-        if self.imported.is_some() {
-            return self.counted.iter().cloned().enumerate().map(in_column).collect();
-        }
-        let mut metrics = vec![
-            time.uncertain().at(Source::Time),
-            Metric::counted("calls", "calls", Unit::Count, Own, "How often the method was entered.").at(Source::Calls),
-            Metric::counted("thrown", "exceptions", Unit::Count, Own, "How often an exception left the method.")
-                .at(Source::Thrown),
-        ];
-        let mut columns = Vec::new();
-        if self.has_sampled_cpu() {
-            let about = "Time in which the thread ran or could have, by samples of its state.";
-            columns.push(Metric::counted("cpu", "CPU time", NS, OwnAndTotal, about).uncertain());
-        }
-        columns.extend(self.counted.iter().cloned());
-        metrics.extend(columns.into_iter().enumerate().map(in_column));
-        metrics
-    }
-
-    /// What follows from the metrics: quotients of them, which do not add up.
-    pub fn derived(&self) -> Vec<Metric> {
-        derived(&self.metrics())
-    }
-
-    /// A metric by its id, be it one of its own or one that follows from others.
-    pub fn metric(&self, id: &str) -> Option<Metric> {
-        let metrics = self.metrics();
-        let found = metrics.iter().find(|metric| metric.id == id).cloned();
-        found.or_else(|| derived(&metrics).into_iter().find(|metric| metric.id == id))
-    }
-
-    /// The metric that is first where nobody says.
-    pub fn time_metric(&self) -> Metric {
-        self.metrics().swap_remove(0)
-    }
-
-    /// Columns of a tree of this profile.
-    pub fn columns<'a>(&self, tree: &'a Tree) -> Columns<'a> {
-        let cpu = self.has_sampled_cpu().then(|| Cow::Owned(cpu_time(tree)));
-        let counted = (0..self.counted.len()).map(|at| match tree.counted.get(at) {
-            Some(column) => Cow::Borrowed(column),
-            None => Cow::Owned(Column::of(&tree.nodes, [])),
-        });
-        cpu.into_iter().chain(counted).collect()
-    }
-
-    /// Whether threads' states were sampled beside a wall clock.
-    fn has_sampled_cpu(&self) -> bool {
-        self.clock.mode != ClockMode::Cpu && self.merged.has_cpu_samples()
-    }
+/// How the first of two metrics is to be taken that are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum How {
+    /// As it is.
+    Each,
+    /// As a part of the second, which may be less: what was waited is as it was recorded, and time as it is without the profile.
+    Part,
+    /// What it leaves of the second.
+    Rest,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::profile::testing::{profile_of, random_tree};
+/// A metric divided by another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ratio {
+    pub(crate) of: Metric,
+    pub(crate) by: Metric,
+    /// How the first is to be taken.
+    pub(crate) how: How,
+    /// What a quotient of one is written as.
+    pub(crate) one: u64,
+}
 
-    #[test]
-    fn ids_are_fit_for_names_of_fields_and_each_metric_has_its_own() {
-        let mut profile = profile_of(random_tree(3, 100, 5), Vec::new(), 5);
-        profile.counted = vec![Metric::counted("made-up", "made up", Unit::Bytes, Extent::OwnAndTotal, "Nothing.")];
-        let metrics = profile.metrics();
-        let mut ids: Vec<&str> = metrics.iter().map(|metric| &*metric.id).collect();
-        assert_eq!(ids, ["wall", "calls", "thrown", "cpu", "made-up"]);
-        let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        assert!(ids.iter().all(|id| id.chars().all(is_fit)));
-        ids.dedup();
-        assert_eq!(ids.len(), metrics.len());
+impl Ratio {
+    /// Of something that has these of the two.
+    pub(super) fn divide(&self, value: &dyn Fn(&Metric) -> Amount) -> Amount {
+        let (of, by) = (self.of.over(value), self.by.over(value));
+        let (own, own_error) = self.quotient((of.own, of.own_error), (by.own, by.own_error));
+        let (total, total_error) = self.quotient((of.total, of.total_error), (by.total, by.total_error));
+        Amount { own, total, own_error, total_error }
+    }
+
+    /// With its uncertainty. Nothing of what the second has nothing of.
+    pub(super) fn quotient(&self, (of, of_error): (u64, u64), (by, by_error): (u64, u64)) -> (u64, u64) {
+        if by == 0 {
+            return (0, 0);
+        }
+        // By as much as a part is more than the whole, one of the two is wrong.
+        let (of, excess) = match self.how {
+            How::Each => (of, 0),
+            How::Part => (of.min(by), of.saturating_sub(by)),
+            How::Rest => (by.saturating_sub(of), 0),
+        };
+        let part = |value: u64| {
+            let quotient = u128::from(value) * u128::from(self.one) / u128::from(by);
+            u64::try_from(quotient).unwrap_or(u64::MAX)
+        };
+        let error = match by_error {
+            0 => of_error,
+            _ => (of_error as f64).hypot(of as f64 / by as f64 * by_error as f64).round() as u64,
+        };
+        let error = error.max(excess);
+        (part(of), part(error))
     }
 }

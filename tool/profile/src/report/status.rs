@@ -39,11 +39,13 @@ pub fn overhead(profile: &Profile) -> String {
 pub fn longer(lengthened: &Lengthened) -> String {
     /// From so much longer on it is said how many times as long they are.
     const TIMES: f64 = 1.0;
-    let part = lengthened.part();
-    let how = match lengthened.certain_part() {
-        certain if certain <= 0.0 => "no longer than undisturbed, as far as that is known".to_owned(),
-        _ if part >= TIMES => format!("{:.1} times as long as undisturbed", 1.0 + part),
-        _ => format!("{:.0}% longer than undisturbed", 100.0 * part),
+    let (part, possible) = (lengthened.part(), lengthened.possible_part());
+    let how = match lengthened.certain_part() > 0.0 {
+        true if part >= TIMES => format!("{:.1} times as long as undisturbed", 1.0 + part),
+        true => format!("{:.0}% longer than undisturbed", 100.0 * part),
+        false if possible >= TIMES => format!("up to {:.1} times as long as undisturbed", 1.0 + possible),
+        false if possible > 0.0 => format!("0 to {:.0}% longer than undisturbed", 100.0 * possible),
+        false => "no longer than undisturbed".to_owned(),
     };
     let [recorded, bare] = [lengthened.recorded_ns, lengthened.bare_ns].map(|ns| time(ns as u64));
     format!("a call was {how} ({recorded}, {bare})")

@@ -318,4 +318,5 @@ async fn roots_do_not_wait_for_compilers() {
     assert_eq!(session.batch(vec![dense, waits]), [waits], "so that it goes on");
     assert_eq!(session.batch(vec![dense]), [], "it never does");
     assert!(session.left_over.is_empty() && session.held_back_to().is_some());
+    assert_eq!(session.too_much().collect::<Vec<_>>(), ["Class1001"], "and is named");
 }

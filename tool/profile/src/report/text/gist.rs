@@ -43,9 +43,20 @@ pub(super) fn missing_calls(profile: &Profile, out: &mut impl Write) -> io::Resu
         writeln!(
             out,
             "about {:.0}% of the calls are missing, because the program did not wait until all methods were instrumented: >= marks \
-             counts that are too low{sampled}{unseen}\n  - record for longer\n  - name what is to be counted: --include 'com.acme.**'\n  - where the program may be held up: --gentle off",
+             counts that are too low{sampled}{unseen}\n  - record for longer",
             100.0 * missing
         )?;
+        if profile.reach.as_ref().is_none_or(|reach| reach.wanted.include.is_empty()) {
+            writeln!(out, "  - name what is to be counted: --include '{}.**'", package(profile))?;
+        }
+        writeln!(out, "  - where the program may be held up: --gentle off")?;
     }
     Ok(())
+}
+
+/// The package of the first root, or one as an example.
+fn package(profile: &Profile) -> &str {
+    let class = profile.roots.first().and_then(|root| root.pattern.split_once("::")).map(|(class, _)| class);
+    let package = class.and_then(|class| class.rsplit_once('.')).map(|(package, _)| package);
+    package.filter(|package| !package.contains('*')).unwrap_or("com.acme")
 }
