@@ -183,6 +183,10 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     lost.for_each(|(id, _)| has_lost[callers[id.index()]] = true);
     let mut lost_below = has_lost.clone();
     add_up(callers, &mut lost_below, |any, more| *any |= more);
+    // Who waits in a method without probes was seen in its caller.
+    let of_callees = |index: usize| if has_lost[index] { own[index].wait } else { 0.0 };
+    let mut of_callees: Vec<f64> = (0..cct.len()).map(of_callees).collect();
+    add_up(callers, &mut of_callees, |sum, more| *sum += more);
     let mut samples = own_samples.clone();
     add_up(callers, &mut samples, |sum, more: [u32; 2]| {
         sum[0] += more[0];
@@ -208,6 +212,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             let wait = (waits * seen.wait).min((1.0 - running) * whole.total_ns);
             let disturbed = whole.disturbed(&below[index], woken);
             let (run, untold) = (whole.total_ns - wait, placed.map_or(0.0, |placed| placed.untold));
+            let of_callees = if seen.wait > 0.0 { wait * of_callees[index] / seen.wait } else { 0.0 };
             // One call waits here, and the next one elsewhere.
             let calls = if wholes.contains_key(&id) { cct.node(id).calls.max(1) as f64 } else { f64::INFINITY };
             let by_calls = wait / calls.sqrt();
@@ -219,7 +224,11 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 samples: in_all(samples[index]),
                 disturbed,
                 untold,
-                unplaced: (wait * elsewhere(waits)).hypot(unclear * whole.total_ns).hypot(woken * run).hypot(by_calls),
+                unplaced: (wait * elsewhere(waits))
+                    .hypot(unclear * whole.total_ns)
+                    .hypot(woken * run)
+                    .hypot(by_calls)
+                    .hypot(of_callees),
             };
             (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
         } else {

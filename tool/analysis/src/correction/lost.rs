@@ -189,6 +189,24 @@ mod tests {
     }
 
     #[test]
+    fn what_its_caller_was_seen_to_wait_may_be_what_it_does() {
+        let share = |is_lost: bool| {
+            let mut cct = Cct::new();
+            let root = calls(&mut cct, NodeId::TOP, ROOT, 10_000, 40_000_000_000);
+            cct.child(root, MethodId(DROPPED));
+            calls(&mut cct, root, OTHER, 10_000, 0);
+            let placed = Placed::of([0, 100, 300, 200].map(|samples| [samples, samples]).to_vec());
+            let lost = is_lost.then_some(MethodId(DROPPED)).into_iter().collect();
+            let tree = corrected(&cct, &placed.without_probes_of(lost), 100_000_000_000.0);
+            let root = &tree.nodes[0];
+            (root.self_ns as f64 / 1e11, root.error_ns as f64 / 1e11)
+        };
+        let [(waits, known), (same, not_known)] = [false, true].map(share);
+        assert!(waits > 0.4 && (waits - same).abs() < 0.01, "{waits}, {same}");
+        assert!(known < 0.05 && not_known > 0.15, "{known}, {not_known}");
+    }
+
+    #[test]
     fn a_thread_that_came_later_has_its_part_of_it() {
         let (early, late, mut all) = (early(), late(), Cct::new());
         let mut places = [&early, &late].map(|thread| thread.merge_into(&mut all));
