@@ -9,7 +9,7 @@
 use std::collections::BinaryHeap;
 
 use headwater_protocol::{ClassId, MethodId};
-use headwater_terms::reach::Trigger;
+use headwater_terms::reach::{MOST_REACHED, Trigger};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::known::Known;
@@ -21,8 +21,6 @@ use super::record::{Callee, MethodRecord, Missed};
 /// What a call makes less often, through methods that are not instrumented, it is not told of. Where ten thousand are not, nearly every one leads to
 /// nearly every other somehow.
 const LEAST_LIKELY: f64 = 0.01;
-/// Nor is it told of more through them than that.
-const MOST_REACHED: usize = 1_000;
 
 /// A method that may have been called and is not instrumented, or was too late for its calls: none was seen.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// A method is told of no more callees without probes than this that it may call through others without.
+pub const MOST_REACHED: usize = 1_000;
+
 /// By what a method is reached, from the one that leads to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Way {

@@ -42,9 +42,9 @@ struct Arc {
 struct Costs(Vec<u64>);
 
 impl Costs {
-    fn add(&mut self, costs: &Costs) {
-        self.0.resize(costs.0.len(), 0);
-        self.0.iter_mut().zip(&costs.0).for_each(|(sum, cost)| *sum += cost);
+    fn add(&mut self, costs: impl ExactSizeIterator<Item = u64>) {
+        self.0.resize(costs.len(), 0);
+        self.0.iter_mut().zip(costs).for_each(|(sum, cost)| *sum += cost);
     }
 
     /// As they are written; nothing was called where there are none.
@@ -59,7 +59,7 @@ pub(super) fn write(profile: &Profile, parts: &[ExportedTree<'_>], out: &mut imp
     let metrics = events(profile);
     let costs = costs(parts, &functions, &metrics);
     let mut whole = Costs::default();
-    costs.values().filter(|cost| !cost.own.0.is_empty()).for_each(|cost| whole.add(&cost.own));
+    costs.values().filter(|cost| !cost.own.0.is_empty()).for_each(|cost| whole.add(cost.own.0.iter().copied()));
     let whole = whole.text(metrics.len());
 
     writeln!(out, "# callgrind format\nversion: 1\ncreator: {}", creator())?;
@@ -93,20 +93,20 @@ fn events(profile: &Profile) -> Vec<Metric> {
     super::additive(profile).into_iter().filter(|metric| !metric.is_calls()).collect()
 }
 
-/// Of each node what it has itself, and with all that it calls: consumers add that up, whether or not a metric is told so.
-fn inclusive(part: &ExportedTree<'_>, metrics: &[Metric]) -> (Vec<Costs>, Vec<Costs>) {
-    let nodes = &part.tree.nodes;
-    let own = |index| Costs(metrics.iter().map(|metric| part.amount(metric, NodeIndex(index)).own).collect());
-    let own: Vec<Costs> = (0..nodes.len()).map(own).collect();
-    let mut all = own.clone();
+/// What each node has with all that it calls, of one metric after the other: consumers add that up, whether or not a metric is told so.
+fn inclusive(part: &ExportedTree<'_>, metrics: &[Metric]) -> Vec<u64> {
+    let (nodes, count) = (&part.tree.nodes, metrics.len());
+    let mut all: Vec<u64> = (0..nodes.len()).flat_map(|index| own(part, metrics, index)).collect();
     for index in (0..nodes.len()).rev() {
-        if let Some(NodeIndex(caller)) = nodes[index].caller() {
-            let costs = std::mem::take(&mut all[index]);
-            all[caller].add(&costs);
-            all[index] = costs;
-        }
+        let Some(NodeIndex(caller)) = nodes[index].caller() else { continue };
+        (0..count).for_each(|metric| all[caller * count + metric] += all[index * count + metric]);
     }
-    (own, all)
+    all
+}
+
+/// What a node has itself.
+fn own<'p>(part: &'p ExportedTree<'_>, metrics: &'p [Metric], index: usize) -> impl ExactSizeIterator<Item = u64> + 'p {
+    metrics.iter().map(move |metric| part.amount(metric, NodeIndex(index)).own)
 }
 
 /// An event's name.
@@ -131,16 +131,16 @@ fn costs(parts: &[ExportedTree<'_>], functions: &Functions, metrics: &[Metric]) 
     for (number, part) in parts.iter().enumerate() {
         let nodes = &part.tree.nodes;
         let levels = functions.recursion_levels(part.tree);
-        let (own, all) = inclusive(part, metrics);
+        let all = inclusive(part, metrics);
         let caller = |index: usize| Caller::Level(functions.index_of(nodes[index].method), levels[index]);
         costs.entry(Caller::Top(number)).or_default();
         for (index, node) in nodes.iter().enumerate() {
             let callee = caller(index);
-            costs.entry(callee).or_default().own.add(&own[index]);
+            costs.entry(callee).or_default().own.add(own(part, metrics, index));
             let above = node.caller().map_or(Caller::Top(number), |parent| caller(parent.0));
             let arc = costs.entry(above).or_default().calls.entry(callee).or_default();
             arc.calls += node.calls;
-            arc.inclusive.add(&all[index]);
+            arc.inclusive.add(all[index * metrics.len()..][..metrics.len()].iter().copied());
         }
     }
     costs

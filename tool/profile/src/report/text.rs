@@ -18,6 +18,7 @@ use crate::profile::{
     Profile, Root, Target, Tree,
 };
 use headwater_terms::printable::{Printable, printable};
+use headwater_terms::reach::MOST_REACHED;
 
 pub mod budget;
 mod callers;
@@ -139,6 +140,7 @@ impl Section<'_> {
         let name = self.label_until(method, until);
         match self.unseen.get(self.profile.methods[method.0].machine.as_str()) {
             None => name,
+            Some(MOST_REACHED..) => format!("{name} ({} callees or more not seen)", count(MOST_REACHED as u64)).into(),
             Some(callees) => format!("{name} ({} not seen)", plural(*callees as u64, "callee", "callees")).into(),
         }
     }
