@@ -154,7 +154,7 @@ impl Times<'_> {
     fn of(profile: &Profile) -> Times<'_> {
         let belief = Belief::of(profile);
         Times {
-            good_to: belief.filter(Belief::is_known).map(|belief| belief.totals),
+            good_to: belief.filter(Belief::is_known).map(|belief| belief.good_to()),
             shares_good_to: belief.and_then(|_| known_shares(profile)).map(|shares| shares.deviation),
             held_out_calls: belief.map_or(0, |belief| belief.held_out),
             samples: profile.basis.samples,
